@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * KTAP for user-space programs: every case runs in a process of its own, with
+ * a deadline, and ends as passed, failed or skipped.
+ */
+#ifndef SMW_TOOLS_KTAP_H
+#define SMW_TOOLS_KTAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What the command line asked for; cases only read it. */
+struct ktap_options {
+	const char *device;	/* NULL: the first device named smw* */
+	int gid_index;		/* -1: the first IPv4 RoCE v2 GID */
+	unsigned long seed;	/* for cases that draw numbers */
+	unsigned int rounds;	/* 0: each case's own number */
+	unsigned int scale;	/* multiplies every deadline */
+};
+
+extern struct ktap_options ktap_opt;
+
+typedef void (*ktap_fn)(long arg);
+
+/*
+ * Add a case. @clause names the rule it proves, @seconds is its deadline
+ * (0: the default). The name is made from @fmt.
+ */
+void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
+	      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* Parse the command line, run what was asked for, return the exit status. */
+int ktap_main(int argc, char **argv);
+
+/* End the running case. */
+_Noreturn void ktap_fail(const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+_Noreturn void ktap_skip(const char *fmt, ...)
+	__attribute__((format(printf, 1, 2)));
+void ktap_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Each takes a message saying what a correct device does. */
+#define check(cond, ...)						\
+	do {								\
+		if (!(cond))						\
+			ktap_fail(__FILE__, __LINE__, __VA_ARGS__);	\
+	} while (0)
+
+#define check_eq(got, want, what)					\
+	do {								\
+		long long got_ = (long long)(got);			\
+		long long want_ = (long long)(want);			\
+									\
+		if (got_ != want_)					\
+			ktap_fail(__FILE__, __LINE__,			\
+				  "%s: got %lld, want %lld", what,	\
+				  got_, want_);				\
+	} while (0)
+
+#define check_errno(got, want, what)					\
+	do {								\
+		int got_ = (got);					\
+		int want_ = (want);					\
+									\
+		if (got_ != want_)					\
+			ktap_fail(__FILE__, __LINE__,			\
+				  "%s: got %d (%s), want %d (%s)", what,\
+				  got_, strerror(got_), want_,		\
+				  strerror(want_));			\
+	} while (0)
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif
