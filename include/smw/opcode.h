@@ -5,6 +5,7 @@
 #ifndef SMW_OPCODE_H
 #define SMW_OPCODE_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 
 /* RC opcodes (IBTA 9.2.1, table 38); the transport is in the top three bits. */

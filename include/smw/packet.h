@@ -9,12 +9,17 @@
 #include <smw/opcode.h>
 #include <smw/reason.h>
 
+/* Bytes of the headers (IBTA 9.2 and 9.3) and of what follows the payload. */
 #define SMW_BTH_LEN 12
+#define SMW_RETH_LEN 16
+#define SMW_ATOMICETH_LEN 28
+#define SMW_AETH_LEN 4
+#define SMW_ATOMICACKETH_LEN 8
+#define SMW_IMM_LEN 4
+#define SMW_IETH_LEN 4
 #define SMW_ICRC_LEN 4
-/* BTH + RETH + ImmDt is the longest request header (WRITE ONLY with immediate);
- * BTH + AtomicETH is longer still.
- */
-#define SMW_HEADER_MAX 40
+/* The longest header of all is BTH + AtomicETH. */
+#define SMW_HEADER_MAX (SMW_BTH_LEN + SMW_ATOMICETH_LEN)
 
 /**
  * struct smw_packet - a transport packet, or several consecutive ones, in host order
@@ -74,11 +79,11 @@ struct smw_packet {
  * @available: bytes readable at @header
  * @total: bytes of the whole UDP payload, ICRC included; @available <= @total
  *
- * Return: SMW_OK, or SMW_DROP_TRUNCATED (BTH, extension headers, padding or
- * ICRC do not fit in @total, or the headers not in @available),
- * SMW_DROP_VERSION (transport header version not 0), SMW_DROP_OPCODE
- * (unknown), SMW_DROP_PAD (padding longer than what follows the headers, or
- * payload on an opcode that carries none).
+ * Return: SMW_OK, or SMW_DROP_TRUNCATED (BTH, extension headers or ICRC do not
+ * fit in @total, or the headers not in @available), SMW_DROP_VERSION (transport
+ * header version not 0), SMW_DROP_OPCODE (unknown), SMW_DROP_PAD (padding
+ * longer than what follows the headers, payload and padding no multiple of four
+ * bytes, or either of them on an opcode that carries none).
  */
 enum smw_reason smw_packet_parse(struct smw_packet *packet, const void *header,
 				 u32 available, u32 total);
@@ -89,7 +94,7 @@ enum smw_reason smw_packet_parse(struct smw_packet *packet, const void *header,
  *          ->header_len are set here from ->payload_len and ->opcode
  * @header: room for SMW_HEADER_MAX bytes
  *
- * Return: bytes written.
+ * Return: bytes written; 0 for an opcode that smw_opcode_lookup() does not know.
  */
 u32 smw_packet_build(struct smw_packet *packet, void *header);
 

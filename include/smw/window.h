@@ -6,6 +6,7 @@
 #ifndef SMW_WINDOW_H
 #define SMW_WINDOW_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <smw/reason.h>
 
@@ -40,8 +41,8 @@ enum smw_window_state {
  *             posting for a type 2 window; equal to @window_key for type 1
  * @posted_key: the window key in the work request; for its index the caller
  *              found this window
- * @same_pd: window PD == QP PD == region PD (C10-72); the caller passes false
- *           too where there is no region to compare with
+ * @same_pd: window PD == QP PD == region PD (C10-72); where there is no region
+ *           to compare with, and for a type 1 unbind, window PD == QP PD
  * @region_live: the lkey names a registered region and its key byte matches
  * @region_zero_based: the region was registered zero based
  * @region_rights: SMW_* rights of the region
@@ -73,7 +74,7 @@ struct smw_bind_facts {
  * @facts: the facts, held still by the caller
  *
  * A type 1 bind of length 0 unbinds: its region, address and rights are not
- * looked at.
+ * looked at, its key and protection domain are.
  *
  * Return: SMW_OK or one of SMW_BIND_*.
  */

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The table of BTH opcodes (IBTA 9.2.1, table 38).
+ */
+#include <smw/opcode.h>
+
+#include <linux/array_size.h>
+#include <linux/stddef.h>
+
+#include <smw/kunit.h>
+#include <smw/packet.h>
+
+#define OPCODE(opcode, label, operation, bits, extension_bytes) \
+	[opcode] = { \
+		.name = label, \
+		.flags = (bits), \
+		.kind = operation, \
+		.header_len = SMW_BTH_LEN + (extension_bytes), \
+	}
+
+/* Place in a message, for requests and for responses. */
+#define FIRST	(SMW_OP_REQUEST | SMW_OP_START | SMW_OP_PAYLOAD)
+#define MIDDLE	(SMW_OP_REQUEST | SMW_OP_PAYLOAD)
+#define LAST	(SMW_OP_REQUEST | SMW_OP_END | SMW_OP_PAYLOAD)
+#define ONLY	(SMW_OP_REQUEST | SMW_OP_START | SMW_OP_END | SMW_OP_PAYLOAD)
+#define SINGLE	(SMW_OP_REQUEST | SMW_OP_START | SMW_OP_END)
+#define RESPONSE_FIRST	(SMW_OP_START | SMW_OP_PAYLOAD | SMW_OP_AETH)
+#define RESPONSE_MIDDLE	(SMW_OP_PAYLOAD)
+#define RESPONSE_LAST	(SMW_OP_END | SMW_OP_PAYLOAD | SMW_OP_AETH)
+#define RESPONSE_ONLY	(SMW_OP_START | SMW_OP_END | SMW_OP_PAYLOAD | SMW_OP_AETH)
+#define RESPONSE_SINGLE	(SMW_OP_START | SMW_OP_END | SMW_OP_AETH)
+
+static const struct smw_opcode_info smw_opcodes[] = {
+	OPCODE(SMW_RC_SEND_FIRST, "RC SEND First",
+	       SMW_KIND_SEND, FIRST,
+	       0),
+	OPCODE(SMW_RC_SEND_MIDDLE, "RC SEND Middle",
+	       SMW_KIND_SEND, MIDDLE,
+	       0),
+	OPCODE(SMW_RC_SEND_LAST, "RC SEND Last",
+	       SMW_KIND_SEND, LAST | SMW_OP_RECV,
+	       0),
+	OPCODE(SMW_RC_SEND_LAST_IMM, "RC SEND Last with Immediate",
+	       SMW_KIND_SEND, LAST | SMW_OP_RECV | SMW_OP_IMM,
+	       SMW_IMM_LEN),
+	OPCODE(SMW_RC_SEND_ONLY, "RC SEND Only",
+	       SMW_KIND_SEND, ONLY | SMW_OP_RECV,
+	       0),
+	OPCODE(SMW_RC_SEND_ONLY_IMM, "RC SEND Only with Immediate",
+	       SMW_KIND_SEND, ONLY | SMW_OP_RECV | SMW_OP_IMM,
+	       SMW_IMM_LEN),
+	OPCODE(SMW_RC_WRITE_FIRST, "RC RDMA WRITE First",
+	       SMW_KIND_WRITE, FIRST | SMW_OP_RETH,
+	       SMW_RETH_LEN),
+	OPCODE(SMW_RC_WRITE_MIDDLE, "RC RDMA WRITE Middle",
+	       SMW_KIND_WRITE, MIDDLE,
+	       0),
+	OPCODE(SMW_RC_WRITE_LAST, "RC RDMA WRITE Last",
+	       SMW_KIND_WRITE, LAST,
+	       0),
+	OPCODE(SMW_RC_WRITE_LAST_IMM, "RC RDMA WRITE Last with Immediate",
+	       SMW_KIND_WRITE, LAST | SMW_OP_RECV | SMW_OP_IMM,
+	       SMW_IMM_LEN),
+	OPCODE(SMW_RC_WRITE_ONLY, "RC RDMA WRITE Only",
+	       SMW_KIND_WRITE, ONLY | SMW_OP_RETH,
+	       SMW_RETH_LEN),
+	OPCODE(SMW_RC_WRITE_ONLY_IMM, "RC RDMA WRITE Only with Immediate",
+	       SMW_KIND_WRITE, ONLY | SMW_OP_RETH | SMW_OP_RECV | SMW_OP_IMM,
+	       SMW_RETH_LEN + SMW_IMM_LEN),
+	OPCODE(SMW_RC_READ_REQUEST, "RC RDMA READ Request",
+	       SMW_KIND_READ, SINGLE | SMW_OP_RETH,
+	       SMW_RETH_LEN),
+	OPCODE(SMW_RC_READ_RESPONSE_FIRST, "RC RDMA READ Response First",
+	       SMW_KIND_READ_RESPONSE, RESPONSE_FIRST,
+	       SMW_AETH_LEN),
+	OPCODE(SMW_RC_READ_RESPONSE_MIDDLE, "RC RDMA READ Response Middle",
+	       SMW_KIND_READ_RESPONSE, RESPONSE_MIDDLE,
+	       0),
+	OPCODE(SMW_RC_READ_RESPONSE_LAST, "RC RDMA READ Response Last",
+	       SMW_KIND_READ_RESPONSE, RESPONSE_LAST,
+	       SMW_AETH_LEN),
+	OPCODE(SMW_RC_READ_RESPONSE_ONLY, "RC RDMA READ Response Only",
+	       SMW_KIND_READ_RESPONSE, RESPONSE_ONLY,
+	       SMW_AETH_LEN),
+	OPCODE(SMW_RC_ACKNOWLEDGE, "RC Acknowledge",
+	       SMW_KIND_ACK, RESPONSE_SINGLE,
+	       SMW_AETH_LEN),
+	OPCODE(SMW_RC_ATOMIC_ACKNOWLEDGE, "RC ATOMIC Acknowledge",
+	       SMW_KIND_ATOMIC_ACK, RESPONSE_SINGLE | SMW_OP_ATOMICACKETH,
+	       SMW_AETH_LEN + SMW_ATOMICACKETH_LEN),
+	OPCODE(SMW_RC_COMPARE_SWAP, "RC CmpSwap",
+	       SMW_KIND_ATOMIC, SINGLE | SMW_OP_ATOMICETH,
+	       SMW_ATOMICETH_LEN),
+	OPCODE(SMW_RC_FETCH_ADD, "RC FetchAdd",
+	       SMW_KIND_ATOMIC, SINGLE | SMW_OP_ATOMICETH,
+	       SMW_ATOMICETH_LEN),
+	OPCODE(SMW_RC_SEND_LAST_INV, "RC SEND Last with Invalidate",
+	       SMW_KIND_SEND, LAST | SMW_OP_RECV | SMW_OP_IETH,
+	       SMW_IETH_LEN),
+	OPCODE(SMW_RC_SEND_ONLY_INV, "RC SEND Only with Invalidate",
+	       SMW_KIND_SEND, ONLY | SMW_OP_RECV | SMW_OP_IETH,
+	       SMW_IETH_LEN),
+};
+
+const struct smw_opcode_info *smw_opcode_lookup(u8 opcode)
+{
+	const struct smw_opcode_info *op;
+
+	if (opcode >= ARRAY_SIZE(smw_opcodes))
+		return NULL;
+	op = &smw_opcodes[opcode];
+	return op->header_len ? op : NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_opcode_lookup);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Exports for the KUnit module, and nothing where there is no KUnit.
+ */
+#ifndef SMW_KUNIT_H
+#define SMW_KUNIT_H
+
+#include <linux/build_bug.h>
+
+#if defined(__KERNEL__) && IS_ENABLED(CONFIG_KUNIT)
+#include <linux/export.h>
+#include <kunit/visibility.h>
+#else
+/* Says nothing new; a declaration to go with the semicolon. */
+#define EXPORT_SYMBOL_IF_KUNIT(symbol) static_assert(sizeof(&(symbol)) > 0)
+#endif
+
+#endif /* SMW_KUNIT_H */
