@@ -12,7 +12,7 @@
 #include <kunit/visibility.h>
 #else
 /* Says nothing new; a declaration to go with the semicolon. */
-#define EXPORT_SYMBOL_IF_KUNIT(symbol) static_assert(sizeof(&(symbol)) > 0)
+#define EXPORT_SYMBOL_IF_KUNIT(symbol) static_assert(sizeof(typeof(symbol) *) > 0)
 #endif
 
 #endif /* SMW_KUNIT_H */
