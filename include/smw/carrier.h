@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The carrier: what requester and responder need of whatever moves their
+ * packets. net/ implements it; above it nothing knows of sockets.
+ */
+#ifndef SMW_CARRIER_H
+#define SMW_CARRIER_H
+
+#include <smw/qp.h>
+
+/**
+ * smw_carrier_connect() - fill a queue pair's address vector
+ * @qp: a queue pair on its way to RTR, modify_lock held
+ * @ah: the path from modify, checked by the RDMA core
+ *
+ * Finds a route, so that an unreachable peer is an errno now and not a hang
+ * later. Context: may sleep.
+ *
+ * Return: 0 or a negative errno; on failure the old address vector stays.
+ */
+int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah);
+
+/**
+ * smw_carrier_disconnect() - drop route and GID references
+ * @qp: a queue pair that no packet finds any more
+ */
+void smw_carrier_disconnect(struct smw_qp *qp);
+
+/**
+ * smw_carrier_send() - put one packet on the wire
+ * @qp: the sender, its requester's or responder's lock held
+ * @packet: a request (requester) or a response (responder)
+ * @payload: where the payload comes from; moved on by ->payload_len, its holds
+ *           released before the packet enters the stack. NULL for no payload
+ * @reason: out: why a payload could not be read: SMW_LOCAL_*; otherwise SMW_OK
+ *
+ * A packet that cannot be sent (no memory, no route, device down) is lost as
+ * on any wire: the retransmit timer sees to it.
+ *
+ * Return: false where the payload could not be read and nothing was sent.
+ */
+bool smw_carrier_send(struct smw_qp *qp, struct smw_packet *packet,
+		      struct smw_cursor *payload, enum smw_reason *reason);
+
+/**
+ * smw_carrier_peer() - the queue pair at the other end, if it is of this kernel
+ * @qp: a connected queue pair, requester lock held
+ *
+ * Takes slot SMW_HOLD_PEER on success.
+ * Context: bottom halves disabled.
+ *
+ * Return: the peer, or NULL: take the wire.
+ */
+struct smw_qp *smw_carrier_peer(struct smw_qp *qp);
+
+/* A GID, address or netdev changed: every direct path is looked at again. */
+void smw_carrier_changed(void);
+
+#endif /* SMW_CARRIER_H */

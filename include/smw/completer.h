@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The completer: what responses mean to the send queue.
+ */
+#ifndef SMW_COMPLETER_H
+#define SMW_COMPLETER_H
+
+#include <smw/qp.h>
+#include <smw/responder.h>
+
+/**
+ * smw_completer_response() - take an ACK, NAK or atomic acknowledge
+ * @qp: the requesting queue pair; requester.lock held
+ * @response: the response, from whichever carrier
+ */
+void smw_completer_response(struct smw_qp *qp, const struct smw_response *response);
+
+/**
+ * smw_completer_read() - take READ response data
+ * @qp: the requesting queue pair; requester.lock held
+ * @psn: PSN of the first packet of the data
+ * @span: packets that the data covers
+ * @last: the response's opcode says that it is the READ's last
+ * @bytes: bytes of data
+ * @data: the data
+ *
+ * Return: SMW_OK, SMW_DROP_UNEXPECTED, or a reason why it cannot be placed
+ * (the request is completed with an error).
+ */
+enum smw_reason smw_completer_read(struct smw_qp *qp, u32 psn, u32 span, bool last,
+				   u32 bytes, struct smw_cursor *data);
+
+/**
+ * smw_completer_fail() - complete the oldest send with an error
+ * @qp: the queue pair, goes to ERR; requester.lock held
+ * @status: enum ib_wc_status
+ */
+void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status);
+
+/**
+ * smw_completer_advance() - complete sends whose time has come, in order
+ * @qp: the queue pair; requester.lock held
+ */
+void smw_completer_advance(struct smw_qp *qp);
+
+#endif /* SMW_COMPLETER_H */

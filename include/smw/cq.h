@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Completion queues.
+ */
+#ifndef SMW_CQ_H
+#define SMW_CQ_H
+
+#include <rdma/ib_user_verbs.h>
+#include <rdma/ib_verbs.h>
+#include <smw/ring.h>
+
+/* IBV_WC_* flags as user space reads them; the kernel's IB_WC_* differ. */
+#define SMW_WC_GRH	BIT(0)
+#define SMW_WC_WITH_IMM	BIT(1)
+#define SMW_WC_WITH_INV	BIT(3)
+
+/**
+ * struct smw_cq - a completion queue
+ * @ibcq: what the RDMA core knows of it
+ * @lock: protects everything below
+ * @ring: completions, struct ib_uverbs_wc in 64-byte elements
+ * @notify: what req_notify_cq asked for and has not had: 0,
+ *          IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
+ * @overrun: a completion was lost; nothing is written any more
+ */
+struct smw_cq {
+	struct ib_cq ibcq;
+	spinlock_t lock;
+	struct smw_ring ring;
+	u8 notify;
+	bool overrun;
+};
+
+static inline struct smw_cq *smw_cq_of(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct smw_cq, ibcq);
+}
+
+/**
+ * smw_cq_post() - add a completion
+ * @cq: the queue
+ * @wc: the completion, in user space's values
+ * @solicited: wakes an IB_CQ_SOLICITED request too
+ *
+ * A full queue is overrun: the completion is lost and IB_EVENT_CQ_ERR raised,
+ * once (IBTA 10.8.2.2).
+ * Context: bottom halves disabled.
+ *
+ * Return: false where the completion was lost.
+ */
+bool smw_cq_post(struct smw_cq *cq, const struct ib_uverbs_wc *wc, bool solicited);
+
+/* The RDMA core's operations on completion queues. */
+int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  struct uverbs_attr_bundle *attrs);
+int smw_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata);
+int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int smw_cq_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+#endif /* SMW_CQ_H */

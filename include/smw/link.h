@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A link: one RDMA device on one Ethernet netdev.
+ */
+#ifndef SMW_LINK_H
+#define SMW_LINK_H
+
+#include <rdma/ib_verbs.h>
+#include <smw/keytab.h>
+#include <smw/reason.h>
+
+/* Limits. Each is enforced, and each can really be reached. */
+#define SMW_MAX_PD		16384
+#define SMW_MAX_QP		8192
+#define SMW_MAX_CQ		16384
+#define SMW_MAX_MR		65536
+#define SMW_MAX_MW		65536
+#define SMW_MAX_QP_WR		16384
+#define SMW_MAX_SGE		32
+#define SMW_MAX_INLINE		512
+#define SMW_MAX_CQE		262143
+#define SMW_MAX_MR_SIZE		BIT_ULL(40)
+#define SMW_MAX_RD_ATOMIC	128
+#define SMW_MAX_MESSAGE		BIT(31)
+#define SMW_PORT		1
+#define SMW_PKEY		0xffff
+#define SMW_UDP_PORT		4791
+
+/* What a CPU may move before it lets others run: bytes with bottom halves off. */
+#define SMW_TURN_BYTES		SZ_64K
+
+/* Objects whose number is limited, by index in struct smw_link.objects. */
+enum smw_object {
+	SMW_OBJECT_PD,
+	SMW_OBJECT_QP,
+	SMW_OBJECT_CQ,
+	SMW_OBJECT_MR,
+	SMW_OBJECT_MW,
+	SMW_OBJECTS
+};
+
+/**
+ * struct smw_counters - counters of one CPU
+ * @value: by enum smw_counter
+ */
+struct smw_counters {
+	u64 value[SMW_COUNTERS];
+};
+
+/**
+ * struct smw_link - one RDMA device
+ * @ibdev: what the RDMA core knows of it
+ * @netdev: the Ethernet device; NULL once it is going. Read under RCU,
+ *          written by dev/netdev.c. The link holds it by @netdev_tracker
+ * @netdev_tracker: the reference on @netdev
+ * @net: network namespace of the socket and of every route; constant
+ * @keys: keys of windows and regions
+ * @counters: per CPU
+ * @objects: how many of each enum smw_object exist
+ * @up: the netdev is running and has a carrier; written by dev/netdev.c
+ * @same_host: requests to a queue pair of this kernel and namespace may take
+ *             the direct path; a debugfs switch
+ * @windows: list of all windows, for debugfs, under @windows_lock
+ * @windows_lock: protects @windows; never taken by the data path
+ * @node: in the module's list of links; owner: dev/link.c
+ * @debugfs: this link's folder; owner: dev/debugfs.c
+ */
+struct smw_link {
+	struct ib_device ibdev;
+	struct net_device __rcu *netdev;
+	netdevice_tracker netdev_tracker;
+	struct net *net;
+	struct smw_keytab keys;
+	struct smw_counters __percpu *counters;
+	atomic_t objects[SMW_OBJECTS];
+	bool up;
+	bool same_host;
+	struct list_head windows;
+	spinlock_t windows_lock;
+	struct list_head node;
+	struct dentry *debugfs;
+};
+
+static inline struct smw_link *smw_link_of(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct smw_link, ibdev);
+}
+
+/**
+ * smw_count() - add one to a counter of a link
+ * @link: the link
+ * @counter: enum smw_counter
+ *
+ * Context: any.
+ */
+static inline void smw_count(struct smw_link *link, enum smw_counter counter)
+{
+	this_cpu_inc(link->counters->value[counter]);
+}
+
+/**
+ * smw_link_claim() - count one more object against its limit
+ * @link: the link
+ * @object: enum smw_object
+ * @limit: the maximum that the device reports
+ *
+ * Return: 0, or -ENOMEM where the limit is reached.
+ */
+static inline int smw_link_claim(struct smw_link *link, enum smw_object object,
+				 int limit)
+{
+	return atomic_add_unless(&link->objects[object], 1, limit) ? 0 : -ENOMEM;
+}
+
+static inline void smw_link_release(struct smw_link *link, enum smw_object object)
+{
+	atomic_dec(&link->objects[object]);
+}
+
+#endif /* SMW_LINK_H */

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Queue pairs.
+ *
+ * Locks, outer to inner:
+ *
+ *	modify_lock (mutex)	modify, query, destroy
+ *	  requester.lock	send queue: requester and completer
+ *	    responder.lock	receive side, of this or, on the direct path, of
+ *				the peer queue pair
+ *	      cq->lock, owner->lock, window->lock -> mr->lock
+ *
+ * All but the mutex are taken with bottom halves disabled. A responder never
+ * takes a requester's lock: what it has to tell the send side (an error to
+ * flush) it leaves as a note for the queue pair's tasklet (work.h). So a chain
+ * of locks has at most one requester and one responder in it, in that order,
+ * and queue pairs sending to each other or to themselves cannot deadlock.
+ *
+ * The state is read without a lock by both sides at every step. It goes to ERR
+ * from anywhere (smw_qp_fail()); every other change is made by modify with
+ * both locks held.
+ */
+#ifndef SMW_QP_H
+#define SMW_QP_H
+
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/skbuff.h>
+#include <net/dst.h>
+#include <rdma/ib_verbs.h>
+#include <smw/copy.h>
+#include <smw/cq.h>
+#include <smw/link.h>
+#include <smw/mw.h>
+#include <smw/packet.h>
+#include <smw/respond.h>
+#include <smw/ring.h>
+
+/**
+ * struct smw_av - where a queue pair's packets go
+ * @source: own address, an IPv4 one mapped into IPv6
+ * @target: the peer's address, likewise
+ * @sgid: GID table entry of @source, referenced
+ * @source_port: UDP source port, constant for the connection
+ * @flow_label: IPv6 flow label, 20 bits
+ * @traffic_class: TOS or traffic class
+ * @hop_limit: TTL or hop limit
+ * @ipv4: both addresses are IPv4
+ */
+struct smw_av {
+	struct in6_addr source;
+	struct in6_addr target;
+	const struct ib_gid_attr *sgid;
+	u16 source_port;
+	u32 flow_label;
+	u8 traffic_class;
+	u8 hop_limit;
+	bool ipv4;
+};
+
+enum smw_send_state {
+	SMW_SEND_POSTED,	/* fetched, nothing sent */
+	SMW_SEND_STARTED,	/* has its PSNs */
+	SMW_SEND_DONE,		/* a local operation, executed once */
+};
+
+/**
+ * struct smw_send - a send work request, copied out of the ring once
+ * @wr_id: the application's
+ * @opcode: enum ib_wr_opcode, one that user space may post
+ * @flags: IB_SEND_*
+ * @length: message bytes
+ * @num_sge: elements in @sge; 0 where @inline_data is used
+ * @state: enum smw_send_state
+ * @rd_atomic: counts against the requester's max_rd_atomic now
+ * @first_psn: first PSN of the message, once SMW_SEND_STARTED
+ * @last_psn: last PSN of the message, for a READ of its last response
+ * @imm: immediate data
+ * @invalidate: key to invalidate here (LOCAL_INV) or there (SEND_WITH_INV)
+ * @va: remote address
+ * @rkey: remote key
+ * @compare: compare operand
+ * @swap_add: swap or add operand
+ * @bind: of BIND_MW
+ * @sge: scatter list
+ * @inline_data: the message itself
+ */
+struct smw_send {
+	u64 wr_id;
+	u32 opcode;
+	u32 flags;
+	u32 length;
+	u16 num_sge;
+	u8 state;
+	bool rd_atomic;
+	u32 first_psn;
+	u32 last_psn;
+	__be32 imm;
+	u32 invalidate;
+	union {
+		struct {
+			u64 va;
+			u64 compare;
+			u64 swap_add;
+			u32 rkey;
+		};
+		struct smw_bind bind;
+	};
+	union {
+		DECLARE_FLEX_ARRAY(struct smw_sge, sge);
+		DECLARE_FLEX_ARRAY(u8, inline_data);
+	};
+};
+
+/**
+ * struct smw_requester - the send side: requester and completer
+ * @lock: protects everything below
+ * @ring: the send queue; @ring.index is the oldest request not completed
+ * @sends: private copies, one slot for each slot of @ring
+ * @send_size: bytes of a slot of @sends
+ * @fetched: first slot not yet copied out of the ring
+ * @current_: slot being sent, between @ring.index and @fetched
+ * @offset: bytes of the current message already sent
+ * @psn: PSN of the next packet to send
+ * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight
+ * @highest: first PSN never sent
+ * @unacked: packets sent since the last AckReq
+ * @rd_atomic: READs and atomics in flight
+ * @retries: transport retries left
+ * @rnr_retries: RNR retries left
+ * @progress: changes whenever @una moves; tells the retransmit timer
+ * @armed_progress: @progress when the retransmit timer was last armed
+ * @timer_armed: the retransmit timer runs
+ * @rnr_wait: an RNR NAK's time has not passed
+ * @retransmit: @current_ was taken back and @psn < @highest
+ * @reading: the current READ is being copied on the direct path
+ * @peer_generation: value of the namespace's GID generation at the last check
+ *                   of the direct path
+ */
+struct smw_requester {
+	spinlock_t lock;
+	struct smw_ring ring;
+	void *sends;
+	u32 send_size;
+	u32 fetched;
+	u32 current_;
+	u32 offset;
+	u32 psn;
+	u32 una;
+	u32 highest;
+	u32 unacked;
+	u32 rd_atomic;
+	u8 retries;
+	u8 rnr_retries;
+	u32 progress;
+	u32 armed_progress;
+	bool timer_armed;
+	bool rnr_wait;
+	bool reading;
+	u32 peer_generation;
+};
+
+/**
+ * struct smw_receive - the receive work request in use, copied out of the ring
+ * @wr_id: the application's
+ * @length: bytes of the scatter list
+ * @num_sge: elements in @sge
+ * @sge: scatter list
+ */
+struct smw_receive {
+	u64 wr_id;
+	u32 length;
+	u32 num_sge;
+	struct smw_sge sge[];
+};
+
+/**
+ * struct smw_rd_atomic - a READ or atomic that a duplicate may ask for again
+ * @kind: SMW_KIND_READ or SMW_KIND_ATOMIC; anything else: empty
+ * @first_psn: PSN of the request and the first response
+ * @last_psn: PSN of the last response
+ * @va: first byte of the READ
+ * @rkey: its key
+ * @length: its bytes
+ * @msn: MSN that its responses carry
+ * @original: result of the atomic
+ */
+struct smw_rd_atomic {
+	u8 kind;
+	u32 first_psn;
+	u32 last_psn;
+	u64 va;
+	u32 rkey;
+	u32 length;
+	u32 msn;
+	u64 original;
+};
+
+/**
+ * struct smw_responder - the receive side
+ * @lock: protects everything below
+ * @ring: the receive queue; @ring.index is the next receive to take
+ * @receive: the receive being filled
+ * @max_sge: elements that @receive has room for
+ * @have_receive: @receive holds one
+ * @message: enum smw_message in progress
+ * @nak_sent: a sequence or RNR NAK is out and its PSN has not come again
+ * @psn: expected PSN
+ * @msn: messages completed
+ * @offset: bytes of the message placed
+ * @va: WRITE: its first byte
+ * @rkey: WRITE: its key
+ * @length: WRITE: its bytes, from RETH
+ * @rd_atomics: ring of READs and atomics done, of @rd_atomic_count entries
+ * @rd_atomic_count: max_dest_rd_atomic
+ * @rd_atomic_next: where the next one goes
+ * @stream: a READ whose responses are being sent, NULL for none
+ * @stream_psn: PSN of its next response
+ * @backlog: requests that wait for @stream to end
+ */
+struct smw_responder {
+	spinlock_t lock;
+	struct smw_ring ring;
+	struct smw_receive *receive;
+	u32 max_sge;
+	bool have_receive;
+	u8 message;
+	bool nak_sent;
+	u32 psn;
+	u32 msn;
+	u32 offset;
+	u64 va;
+	u32 rkey;
+	u32 length;
+	struct smw_rd_atomic *rd_atomics;
+	u32 rd_atomic_count;
+	u32 rd_atomic_next;
+	struct smw_rd_atomic *stream;
+	u32 stream_psn;
+	struct sk_buff_head backlog;
+};
+
+/**
+ * struct smw_qp - a queue pair
+ * @ibqp: what the RDMA core knows of it; ibqp.qp_num is in every packet
+ * @link: its link, constant
+ * @modify_lock: serialises modify, query and destroy
+ * @state: enum ib_qp_state; see the head of this file
+ * @mtu: path MTU, bytes; constant from RTR on
+ * @rights: SMW_REMOTE_* access flags
+ * @dest_qpn: the peer's QP number
+ * @max_rd_atomic: READs and atomics the requester may have in flight
+ * @min_rnr_timer: code that an RNR NAK carries
+ * @timeout: local ack timeout code
+ * @retry_cnt: transport retries
+ * @rnr_retry: RNR retries; 7 is for ever
+ * @sq_signal_all: every send request is signaled
+ * @attr: what modify set, for query
+ * @cap: sizes as created
+ * @av: where packets go; constant from RTR on
+ * @route: cached route, under requester.lock or responder.lock each for
+ *         itself: [0] requests, [1] responses
+ * @send_cq: completions of sends
+ * @recv_cq: completions of receives
+ * @requester: send side
+ * @responder: receive side
+ * @windows: type 2 windows bound through this queue pair
+ * @notes: SMW_NOTE_* bits for @task
+ * @task: does what the notes say
+ * @retransmit_timer: see requester.h
+ * @rnr_timer: ends requester.rnr_wait
+ * @dying: no timer or task may be started any more
+ */
+struct smw_qp {
+	struct ib_qp ibqp;
+	struct smw_link *link;
+	struct mutex modify_lock;
+	enum ib_qp_state state;
+	u32 mtu;
+	u32 rights;
+	u32 dest_qpn;
+	u8 max_rd_atomic;
+	u8 min_rnr_timer;
+	u8 timeout;
+	u8 retry_cnt;
+	u8 rnr_retry;
+	bool sq_signal_all;
+	bool dying;
+	struct ib_qp_attr attr;
+	struct ib_qp_cap cap;
+	struct smw_av av;
+	struct dst_cache_entry {
+		struct dst_entry *dst;
+		u32 cookie;
+	} route[2];
+	struct smw_cq *send_cq;
+	struct smw_cq *recv_cq;
+	struct smw_requester requester;
+	struct smw_responder responder;
+	struct smw_window_owner windows;
+	unsigned long notes;
+	struct tasklet_struct task;
+	struct hrtimer retransmit_timer;
+	struct hrtimer rnr_timer;
+};
+
+static inline struct smw_qp *smw_qp_of(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct smw_qp, ibqp);
+}
+
+/* The state now, for code that holds no lock. */
+static inline enum ib_qp_state smw_qp_state(const struct smw_qp *qp)
+{
+	return READ_ONCE(qp->state);
+}
+
+/**
+ * smw_qp_hold() - find a queue pair by number and hold it
+ * @net: namespace that the packet came in, or that the sender is in
+ * @qpn: QP number
+ * @slot: SMW_HOLD_QP or SMW_HOLD_PEER, free
+ *
+ * Context: bottom halves disabled.
+ *
+ * Return: the queue pair, held until smw_hold_drop(), or NULL.
+ */
+struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot slot);
+
+/**
+ * smw_qp_fail() - move a queue pair to ERR because of what happened to it
+ * @qp: a queue pair, in any state
+ *
+ * Both queues are flushed by its tasklet. Context: any, either lock held or not.
+ */
+void smw_qp_fail(struct smw_qp *qp);
+
+/**
+ * smw_qp_event() - raise an affiliated asynchronous event
+ * @qp: a queue pair
+ * @event: enum ib_event_type
+ */
+void smw_qp_event(struct smw_qp *qp, enum ib_event_type event);
+
+/* The RDMA core's operations on queue pairs. */
+int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata);
+int smw_qp_modify(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata);
+int smw_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata);
+int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad);
+
+/* Module start and end. */
+void smw_qp_init(void);
+void smw_qp_exit(void);
+
+#endif /* SMW_QP_H */

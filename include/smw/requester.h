@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The requester: turns send work requests into request packets.
+ */
+#ifndef SMW_REQUESTER_H
+#define SMW_REQUESTER_H
+
+#include <smw/qp.h>
+
+/**
+ * smw_requester_run() - send until there is nothing to send or the turn is over
+ * @qp: a queue pair; requester.lock held
+ *
+ * Return: true where the turn ended with work left.
+ */
+bool smw_requester_run(struct smw_qp *qp);
+
+/**
+ * smw_requester_rewind() - go back to the oldest unacknowledged PSN
+ * @qp: a queue pair; requester.lock held
+ */
+void smw_requester_rewind(struct smw_qp *qp);
+
+/**
+ * smw_requester_flush() - complete every send with a flush error
+ * @qp: a queue pair in ERR or SQE; requester.lock is taken here
+ */
+void smw_requester_flush(struct smw_qp *qp);
+
+/**
+ * smw_requester_reset() - forget everything but the ring
+ * @qp: a queue pair; requester.lock held
+ */
+void smw_requester_reset(struct smw_qp *qp);
+
+static inline struct smw_send *smw_requester_send(const struct smw_requester *req,
+						  u32 slot)
+{
+	return req->sends + (size_t)slot * req->send_size;
+}
+
+#endif /* SMW_REQUESTER_H */

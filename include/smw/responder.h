@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The responder: judges and executes requests, whichever carrier brings them.
+ */
+#ifndef SMW_RESPONDER_H
+#define SMW_RESPONDER_H
+
+#include <smw/qp.h>
+
+enum smw_response_kind {
+	SMW_RESPONSE_NONE,	/* accepted or dropped: nothing to say */
+	SMW_RESPONSE_ACK,	/* ACK, NAK or RNR NAK: see @syndrome */
+	SMW_RESPONSE_ATOMIC,	/* atomic acknowledge */
+	SMW_RESPONSE_READ,	/* a READ was accepted: responses from @psn on */
+};
+
+/**
+ * struct smw_response - what the responder answers
+ * @kind: enum smw_response_kind
+ * @syndrome: AETH syndrome
+ * @psn: PSN of the answer
+ * @msn: MSN of the answer
+ * @original: of an atomic
+ * @rd_atomic: the READ
+ */
+struct smw_response {
+	u8 kind;
+	u8 syndrome;
+	u32 psn;
+	u32 msn;
+	u64 original;
+	struct smw_rd_atomic *rd_atomic;
+};
+
+/**
+ * smw_responder_receive() - judge and execute one request packet
+ * @qp: the responding queue pair, responder.lock held
+ * @packet: a request
+ * @payload: its payload, @packet->payload_len bytes
+ * @response: out: what to answer; the carrier delivers it
+ */
+void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
+			   struct smw_cursor *payload, struct smw_response *response);
+
+/**
+ * smw_responder_read() - judge a part of a READ again and hold it
+ * @qp: the responding queue pair, responder.lock held
+ * @read: the READ
+ * @psn: PSN of the response that the part begins with
+ * @bytes: bytes of the part, > 0
+ * @source: out: where they are; slot SMW_HOLD_REMOTE is held
+ *
+ * On a refusal the queue pair is in ERR and the caller answers with
+ * a NAK remote access error.
+ *
+ * Return: SMW_OK or SMW_ACCESS_*.
+ */
+enum smw_reason smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
+				   u32 psn, u32 bytes, struct smw_cursor *source);
+
+/**
+ * smw_responder_flush() - complete every receive with a flush error
+ * @qp: a queue pair in ERR; responder.lock is taken here
+ */
+void smw_responder_flush(struct smw_qp *qp);
+
+/**
+ * smw_responder_reset() - forget everything but the rings
+ * @qp: a queue pair; responder.lock held
+ */
+void smw_responder_reset(struct smw_qp *qp);
+
+#endif /* SMW_RESPONDER_H */

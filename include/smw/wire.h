@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The wire carrier's two ends: the UDP sockets of a namespace, and what comes
+ * in through them.
+ */
+#ifndef SMW_WIRE_H
+#define SMW_WIRE_H
+
+#include <linux/netlink.h>
+#include <net/sock.h>
+#include <smw/qp.h>
+
+/**
+ * smw_sock_get() - have a namespace's UDP port open
+ * @net: the namespace
+ * @extack: gets one clear line on failure
+ *
+ * The first link of a namespace opens the IPv4 and IPv6 sockets, the last
+ * closes them. Context: may sleep.
+ *
+ * Return: 0 or a negative errno (-EADDRINUSE where the port is taken).
+ */
+int smw_sock_get(struct net *net, struct netlink_ext_ack *extack);
+
+/**
+ * smw_sock_put() - the reverse of smw_sock_get()
+ * @net: the namespace
+ */
+void smw_sock_put(struct net *net);
+
+/* Module start and end. */
+int smw_sock_init(void);
+void smw_sock_exit(void);
+
+/**
+ * smw_rx_packet() - take one packet from the socket
+ * @sk: the socket
+ * @skb: the packet, UDP header at its transport header
+ *
+ * An encap_rcv handler: softirq context.
+ *
+ * Return: 0: the packet is consumed.
+ */
+int smw_rx_packet(struct sock *sk, struct sk_buff *skb);
+
+/**
+ * smw_respond_stream() - send the next turn of a READ's responses
+ * @qp: a queue pair; responder.lock held
+ *
+ * Return: true where responses are left for another turn.
+ */
+bool smw_respond_stream(struct smw_qp *qp);
+
+#endif /* SMW_WIRE_H */

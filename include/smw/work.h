@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Everything that makes a queue pair work later: its tasklet and its timers.
+ */
+#ifndef SMW_WORK_H
+#define SMW_WORK_H
+
+#include <smw/qp.h>
+
+/* Bits of qp->notes. */
+enum smw_note {
+	SMW_NOTE_SEND,		/* the requester has work left */
+	SMW_NOTE_STREAM,	/* a READ is being answered */
+	SMW_NOTE_FLUSH,		/* the queue pair went to ERR */
+};
+
+/* Set up and stop the tasklet and timers of a queue pair. */
+void smw_work_init(struct smw_qp *qp);
+/* After this none of them runs or can be started. Context: may sleep. */
+void smw_work_stop(struct smw_qp *qp);
+/* The same, and they may be started again: for a reset. */
+void smw_work_pause(struct smw_qp *qp);
+
+/**
+ * smw_work_note() - leave a note for the tasklet
+ * @qp: a queue pair
+ * @note: what to do
+ */
+void smw_work_note(struct smw_qp *qp, enum smw_note note);
+
+/**
+ * smw_work_arm_retransmit() - start the retransmit timer unless it runs
+ * @qp: a queue pair with packets in flight; requester.lock held
+ *
+ * The timer is lazy: it is not moved by each acknowledgement. When it fires
+ * and una has moved since it was armed, it is armed again; otherwise the
+ * timeout has passed once to twice.
+ */
+void smw_work_arm_retransmit(struct smw_qp *qp);
+
+/**
+ * smw_work_start_rnr() - start the wait that an RNR NAK asks for
+ * @qp: a queue pair; requester.lock held
+ * @code: RNR timer code
+ */
+void smw_work_start_rnr(struct smw_qp *qp, u8 code);
+
+#endif /* SMW_WORK_H */
