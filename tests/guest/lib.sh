@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# What the guest suites share: KTAP, the device, and pairs of programs. A suite
+# sources it, calls check (or skip) once a case, and ends with finish, whose plan
+# line tells the host that the suite came to its end.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck disable=SC2034	# for the suites
+top=$(cd "$here/../.." && pwd)
+
+# The driver under test. rxe stands in where a comparison is wanted.
+driver=${SMW_TEST_DRIVER:-smw}
+dev=${driver}0
+netdev=eth0
+cases=0
+
+# How much longer than on the stock kernel things may take.
+slow=1
+[[ ${SMW_KERNEL:-stock} == debug ]] && slow=4
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+diagnose() { sed 's/^/# /'; }
+
+passed() { printf 'ok %d %s\n' "$((++cases))" "$1"; }
+failed() { printf 'not ok %d %s\n' "$((++cases))" "$1"; }
+skip() { printf 'ok %d %s # SKIP %s\n' "$((++cases))" "$1" "$2"; }
+
+# check NAME COMMAND...: a case that passes when COMMAND does; what it printed is
+# shown when it does not.
+check() {
+	local name=$1 status=0
+	shift
+	# A subshell with errexit of its own, not the left side of an `||`, where bash
+	# would ignore it: any line of a function that fails, fails the case.
+	set +e
+	(set -e; "$@") >"$scratch/output" 2>&1 </dev/null
+	status=$?
+	set -e
+	if ((status == 0)); then
+		passed "$name"
+		return
+	fi
+	printf 'exit status %d\n' "$status" >>"$scratch/output"
+	tail -n 60 "$scratch/output" | diagnose
+	failed "$name"
+}
+
+finish() {
+	printf '1..%d\n' "$cases"
+	exit 0
+}
+
+# skip_all REASON: the suite has nothing to do here.
+skip_all() {
+	printf '1..0 # SKIP %s\n' "$1"
+	exit 0
+}
+
+# until_true SECONDS COMMAND...: wait for a condition, with a deadline.
+until_true() {
+	local end=$((SECONDS + $1 * slow))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || return 1
+		sleep 0.05
+	done
+}
+
+link_exists() { rdma link show "$1/1" >/dev/null 2>&1; }
+
+link_is_active() {
+	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state" 2>/dev/null
+}
+
+# gid_index DEVICE ADDRESS: the index of the RoCE v2 GID of that IP address.
+gid_index() {
+	local want file index
+	want=$(gid_of "$2")
+	for file in "/sys/class/infiniband/$1/ports/1/gids"/*; do
+		index=${file##*/}
+		[[ $(<"$file") == "$want" ]] || continue
+		grep -qs 'RoCE v2' "/sys/class/infiniband/$1/ports/1/gid_attrs/types/$index" || continue
+		printf '%s\n' "$index"
+		return
+	done 2>/dev/null
+	return 1
+}
+
+# gid_of ADDRESS: as sysfs writes it. IPv6 in the short forms that tests use.
+gid_of() {
+	local a b c d head tail
+	if [[ $1 == *.* ]]; then
+		IFS=. read -r a b c d <<<"$1"
+		printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x\n' "$a" "$b" "$c" "$d"
+		return
+	fi
+	head=${1%%::*} tail=${1##*::}
+	awk -v head="$head" -v tail="$tail" 'BEGIN {
+		n = head == "" ? 0 : split(head, h, ":"); m = tail == "" ? 0 : split(tail, t, ":")
+		for (i = 1; i <= 8; i++) {
+			word = i <= n ? h[i] : i > 8 - m ? t[i - 8 + m] : "0"
+			printf "%s%s", substr("0000" word, length(word) + 1), i < 8 ? ":" : "\n"
+		}
+	}'
+}
+
+# bring_up: the link of the suite, active, with its GIDs.
+bring_up() {
+	modprobe ib_uverbs
+	link_exists "$dev" || rdma link add "$dev" type "$driver" netdev "$netdev"
+	until_true 10 link_is_active "$dev" &&
+		until_true 10 gid_index "$dev" "${SMW_ADDR:-127.0.0.1}" >/dev/null
+}
+
+take_down() {
+	link_exists "$dev" || return 0
+	rdma link delete "$dev"
+}
+
+# need_device: for suites that cannot begin without a device.
+need_device() {
+	if ! bring_up >"$scratch/bring-up" 2>&1; then
+		diagnose <"$scratch/bring-up"
+		failed "link $dev comes up"
+		finish
+	fi
+}
+
+listening() { ss -Hltn "sport = :$1" 2>/dev/null | grep -q .; }
+
+# both SERVER-WORDS -- CLIENT-WORDS: run a server and, when it listens, its
+# client; both must succeed. Every pair has a port of its own, given as -p, so
+# that none meets the remains of the one before.
+both() {
+	local server=() status=0 pid
+	# Kept in a file, for a case runs in a subshell.
+	port=$(($(cat /run/smw/port 2>/dev/null || echo 18600) + 1))
+	echo "$port" >/run/smw/port
+	while [[ $1 != -- ]]; do
+		server+=("$1")
+		shift
+	done
+	shift
+	timeout -k 1 $((30 * slow)) "${server[@]}" -p "$port" >"$scratch/server" 2>&1 &
+	pid=$!
+	if ! until_true 10 listening "$port"; then
+		echo "the server does not listen"
+		kill "$pid" 2>/dev/null || true
+		cat "$scratch/server"
+		return 1
+	fi
+	timeout -k 1 $((30 * slow)) "$@" -p "$port" "${SMW_ADDR:-127.0.0.1}" || status=$?
+	wait "$pid" || { echo "the server's exit status: $?"; status=1; }
+	sed 's/^/server: /' "$scratch/server"
+	return "$status"
+}

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# rdma-core's example programs on the device: an application that knows nothing
+# of smw.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+need_device
+v4=$(gid_index "$dev" "$SMW_ADDR")
+v6=$(gid_index "$dev" "$SMW_ADDR6")
+iterations=$((400 / slow))
+
+pingpong() {
+	local gid=$1
+	shift
+	both ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "$@" -- \
+		ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "$@"
+}
+
+check 'ibv_devices lists the device' bash -c "ibv_devices | grep -q '$dev'"
+check 'ibv_devinfo -v' ibv_devinfo -v -d "$dev"
+check 'rc_pingpong over the IPv4 GID, data checked' pingpong "$v4" -c
+check 'rc_pingpong over the IPv6 GID, data checked' pingpong "$v6" -c
+check 'rc_pingpong with completion events' pingpong "$v4" -c -e
+for mtu in 256 512 1024; do
+	check "rc_pingpong at path MTU $mtu" pingpong "$v4" -c -m "$mtu" -s 5000
+done
+check 'rc_pingpong of one byte' pingpong "$v4" -s 1
+check 'rc_pingpong of 1 MiB' pingpong "$v4" -c -s 1048576 -n 10
+check 'rc_pingpong with the post_send of the extended interface' pingpong "$v4" -c -N
+check 'rc_pingpong with one receive at a time' pingpong "$v4" -c -r 1
+finish

@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The rules of memory windows, by a program that knows only libibverbs.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+[[ -x $top/tools/mwtest ]] || { failed 'tools/mwtest is built'; finish; }
+need_device
+# It prints KTAP, with its own plan.
+exec "$top/tools/mwtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")"
