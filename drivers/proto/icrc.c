@@ -10,6 +10,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 #include <linux/udp.h>
+#include <asm/byteorder.h>
 
 #include <smw/kunit.h>
 #include <smw/packet.h>

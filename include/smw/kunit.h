@@ -5,12 +5,11 @@
 #ifndef SMW_KUNIT_H
 #define SMW_KUNIT_H
 
-#include <linux/build_bug.h>
-
-#if defined(__KERNEL__) && IS_ENABLED(CONFIG_KUNIT)
+#ifdef __KERNEL__
 #include <linux/export.h>
 #include <kunit/visibility.h>
 #else
+#include <linux/build_bug.h>
 /* Says nothing new; a declaration to go with the semicolon. */
 #define EXPORT_SYMBOL_IF_KUNIT(symbol) static_assert(sizeof(typeof(symbol) *) > 0)
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef SHIM_LINUX_MINMAX_H
+#define SHIM_LINUX_MINMAX_H
+
+#define min(a, b) \
+	({ \
+		const typeof(a) min_a = (a); \
+		const typeof(b) min_b = (b); \
+		min_a < min_b ? min_a : min_b; \
+	})
+
+#endif /* SHIM_LINUX_MINMAX_H */
