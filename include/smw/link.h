@@ -5,6 +5,7 @@
 #ifndef SMW_LINK_H
 #define SMW_LINK_H
 
+#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <smw/keytab.h>
 #include <smw/reason.h>
@@ -51,23 +52,27 @@ struct smw_counters {
  * struct smw_link - one RDMA device
  * @ibdev: what the RDMA core knows of it
  * @netdev: the Ethernet device; NULL once it is going. Read under RCU,
- *          written by dev/netdev.c. The link holds it by @netdev_tracker
- * @netdev_tracker: the reference on @netdev
+ *          written by dev/netdev.c
+ * @held: the same device, constant; for the reference alone
+ * @netdev_tracker: the reference on @held, dropped with the link
  * @net: network namespace of the socket and of every route; constant
  * @keys: keys of windows and regions
  * @counters: per CPU
  * @objects: how many of each enum smw_object exist
- * @up: the netdev is running and has a carrier; written by dev/netdev.c
+ * @up: the netdev is running, has a carrier and carries packets of at least
+ *      the smallest path MTU; written by dev/netdev.c
  * @same_host: requests to a queue pair of this kernel and namespace may take
  *             the direct path; a debugfs switch
  * @windows: list of all windows, for debugfs, under @windows_lock
  * @windows_lock: protects @windows; never taken by the data path
  * @node: in the module's list of links; owner: dev/link.c
+ * @reap: lets go of the memory when its driver's code is done; owner: dev/link.c
  * @debugfs: this link's folder; owner: dev/debugfs.c
  */
 struct smw_link {
 	struct ib_device ibdev;
 	struct net_device __rcu *netdev;
+	struct net_device *held;
 	netdevice_tracker netdev_tracker;
 	struct net *net;
 	struct smw_keytab keys;
@@ -78,6 +83,7 @@ struct smw_link {
 	struct list_head windows;
 	spinlock_t windows_lock;
 	struct list_head node;
+	struct work_struct reap;
 	struct dentry *debugfs;
 };
 

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <smw/verbs.h>
+
+#include <linux/module.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <smw/carrier.h>
+#include <smw/cq.h>
+#include <smw/link.h>
+#include <smw/links.h>
+#include <smw/mr.h>
+#include <smw/mw.h>
+#include <smw/netdev.h>
+#include <smw/pd.h>
+#include <smw/qp.h>
+#include <smw/ring.h>
+#include <smw/stats.h>
+
+/* The version of <rdma/rdma_user_rxe.h> that stock librxe speaks. */
+#define SMW_PROVIDER_ABI	2
+#define SMW_GID_TABLE_LEN	1024
+/* No IEEE OUI: the value for software. */
+#define SMW_VENDOR_ID		0xffffff
+/* 4.096 us * 2^15: how long an answer of this device may take. */
+#define SMW_ACK_DELAY		15
+
+/**
+ * struct smw_ucontext - what a process that opened the device has
+ * @ibuc: what the RDMA core knows of it, which is all
+ */
+struct smw_ucontext {
+	struct ib_ucontext ibuc;
+};
+
+/* The provider sends nothing of its own here; what is not zero is a mistake. */
+static int check_no_input(struct ib_udata *udata)
+{
+	if (udata->inlen && !ib_is_udata_cleared(udata, 0, udata->inlen))
+		return -EINVAL;
+	return 0;
+}
+
+static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
+{
+	attr->fw_ver = ((u64)SMW_VERSION_MAJOR << 32) | (SMW_VERSION_MINOR << 16) |
+		SMW_VERSION_PATCH;
+	attr->sys_image_guid = ibdev->node_guid;
+	attr->vendor_id = SMW_VENDOR_ID;
+	attr->local_ca_ack_delay = SMW_ACK_DELAY;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
+		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_MEM_WINDOW |
+		IB_DEVICE_MEM_WINDOW_TYPE_2B;
+}
+
+static void fill_limits(struct ib_device_attr *attr)
+{
+	attr->max_mr_size = SMW_MAX_MR_SIZE;
+	attr->page_size_cap = PAGE_MASK;
+	attr->max_qp = SMW_MAX_QP;
+	attr->max_qp_wr = SMW_MAX_QP_WR;
+	attr->max_send_sge = SMW_MAX_SGE;
+	attr->max_recv_sge = SMW_MAX_SGE;
+	attr->max_sge_rd = SMW_MAX_SGE;
+	attr->max_cq = SMW_MAX_CQ;
+	attr->max_cqe = SMW_MAX_CQE;
+	attr->max_mr = SMW_MAX_MR;
+	attr->max_mw = SMW_MAX_MW;
+	attr->max_pd = SMW_MAX_PD;
+	attr->max_qp_rd_atom = SMW_MAX_RD_ATOMIC;
+	attr->max_qp_init_rd_atom = SMW_MAX_RD_ATOMIC;
+	attr->max_res_rd_atom = SMW_MAX_RD_ATOMIC * SMW_MAX_QP;
+	attr->max_pkeys = 1;
+	/* A cmpxchg on the memory: atomic against every CPU and device. */
+	attr->atomic_cap = IB_ATOMIC_GLOB;
+	attr->masked_atomic_cap = IB_ATOMIC_NONE;
+}
+
+/* What is not set is zero: the device has none of it. */
+static int query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			struct ib_udata *udata)
+{
+	int err = check_no_input(udata);
+
+	if (err)
+		return err;
+	fill_identity(ibdev, attr);
+	fill_limits(attr);
+	return 0;
+}
+
+static u8 physical_state(const struct smw_link *link, const struct net_device *netdev)
+{
+	if (READ_ONCE(link->up))
+		return IB_PORT_PHYS_STATE_LINK_UP;
+	if (netdev && netif_running(netdev))
+		return IB_PORT_PHYS_STATE_POLLING;
+	return IB_PORT_PHYS_STATE_DISABLED;
+}
+
+static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
+{
+	struct net_device *netdev = smw_netdev_get(ibdev, port);
+	struct smw_link *link = smw_link_of(ibdev);
+
+	attr->state = READ_ONCE(link->up) ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = physical_state(link, netdev);
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = netdev ? smw_netdev_mtu(netdev) : 0;
+	if (!attr->active_mtu)
+		attr->active_mtu = IB_MTU_256;
+	attr->phys_mtu = netdev ? READ_ONCE(netdev->mtu) : 0;
+	attr->gid_tbl_len = SMW_GID_TABLE_LEN;
+	attr->ip_gids = true;
+	attr->pkey_tbl_len = 1;
+	attr->max_msg_sz = SMW_MAX_MESSAGE;
+	attr->max_vl_num = 1;
+	smw_netdev_speed(netdev, &attr->active_speed, &attr->active_width);
+	dev_put(netdev);
+	return 0;
+}
+
+static int query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = SMW_PKEY;
+	return 0;
+}
+
+static enum rdma_link_layer get_link_layer(struct ib_device *ibdev, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+/*
+ * RoCE v2 with Ethernet addresses. No management datagrams and no connection
+ * manager: those are kernel consumers, and there are no kernel verbs yet.
+ */
+static int get_port_immutable(struct ib_device *ibdev, u32 port,
+			      struct ib_port_immutable *immutable)
+{
+	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
+		RDMA_CORE_CAP_ETH_AH;
+	immutable->pkey_tbl_len = 1;
+	immutable->gid_tbl_len = SMW_GID_TABLE_LEN;
+	return 0;
+}
+
+static void get_dev_fw_str(struct ib_device *ibdev, char *text)
+{
+	strscpy(text, SMW_VERSION, IB_FW_VERSION_NAME_MAX);
+}
+
+static int alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+{
+	return check_no_input(udata);
+}
+
+static void dealloc_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+/*
+ * That this is here says: a link can go while applications have it open. The
+ * core zaps their mappings; rings live on until the last mapping is closed.
+ */
+static void disassociate_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+/* The core keeps the GID table; peers may be nearer or farther after a change. */
+static int add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	smw_carrier_changed();
+	return 0;
+}
+
+static int del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	smw_carrier_changed();
+	return 0;
+}
+
+static ssize_t parent_show(struct device *device, struct device_attribute *attr,
+			   char *buf)
+{
+	struct smw_link *link = rdma_device_to_drv_device(device, struct smw_link, ibdev);
+	struct net_device *netdev = smw_netdev_get(&link->ibdev, SMW_PORT);
+	ssize_t len;
+
+	if (!netdev)
+		return -ENODEV;
+	len = sysfs_emit(buf, "%s\n", netdev->name);
+	dev_put(netdev);
+	return len;
+}
+
+static DEVICE_ATTR_RO(parent);
+
+static struct attribute *device_attrs[] = {
+	&dev_attr_parent.attr,
+	NULL
+};
+
+static const struct attribute_group device_group = {
+	.attrs = device_attrs,
+};
+
+/* What is not here, the core refuses with EOPNOTSUPP. */
+const struct ib_device_ops smw_verbs_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_RXE,
+	.uverbs_abi_ver = SMW_PROVIDER_ABI,
+
+	.add_gid = add_gid,
+	.alloc_hw_port_stats = smw_stats_alloc,
+	.alloc_mw = smw_mw_alloc,
+	.alloc_pd = smw_pd_alloc,
+	.alloc_ucontext = alloc_ucontext,
+	.create_cq = smw_cq_create,
+	.create_qp = smw_qp_create,
+	.dealloc_driver = smw_link_dealloc,
+	.dealloc_mw = smw_mw_dealloc,
+	.dealloc_pd = smw_pd_dealloc,
+	.dealloc_ucontext = dealloc_ucontext,
+	.del_gid = del_gid,
+	.dereg_mr = smw_mr_dereg,
+	.destroy_cq = smw_cq_destroy,
+	.destroy_qp = smw_qp_destroy,
+	.device_group = &device_group,
+	.disassociate_ucontext = disassociate_ucontext,
+	.fill_res_mr_entry = smw_stats_fill_mr,
+	.get_dev_fw_str = get_dev_fw_str,
+	.get_hw_stats = smw_stats_get,
+	.get_link_layer = get_link_layer,
+	.get_netdev = smw_netdev_get,
+	.get_port_immutable = get_port_immutable,
+	.mmap = smw_ring_mmap,
+	.mmap_free = smw_ring_mmap_free,
+	.modify_qp = smw_qp_modify,
+	.post_send = smw_qp_post_send,
+	.query_device = query_device,
+	.query_pkey = query_pkey,
+	.query_port = query_port,
+	.query_qp = smw_qp_query,
+	.reg_user_mr = smw_mr_reg_user,
+	.req_notify_cq = smw_cq_req_notify,
+	.rereg_user_mr = smw_mr_rereg_user,
+	.resize_cq = smw_cq_resize,
+
+	INIT_RDMA_OBJ_SIZE(ib_cq, smw_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, smw_mw, ibmw),
+	INIT_RDMA_OBJ_SIZE(ib_pd, smw_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, smw_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, smw_ucontext, ibuc),
+};
