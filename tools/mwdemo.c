@@ -62,39 +62,57 @@ static void trace_refusals(bool on)
 		   on ? "1" : "0");
 }
 
-/* The value after "reason=" in the last line of @path that has @mark. */
-static void find_reason(struct story *s, const char *path, const char *mark)
+/* The trace says "...smw_access_refused: DEVICE: rkey KEY: REASON: ..." */
+static void find_in_trace(struct story *s)
 {
-	FILE *f = fopen(path, "r");
+	FILE *f = fopen(TRACE_DIR "trace", "r");
 	char line[512];
 
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
-		char *reason = strstr(line, "reason=");
+		char *at = strstr(line, "smw_access_refused: ");
 
-		if (line[0] == '#' || !strstr(line, mark) || !reason)
+		at = at ? strstr(at, ": rkey 0x") : NULL;
+		at = at ? strstr(at + 2, ": ") : NULL;
+		if (!at)
 			continue;
-		reason += strlen("reason=");
-		reason[strcspn(reason, " ,\n")] = '\0';
-		snprintf(s->reason, sizeof(s->reason), "%s", reason);
+		at += 2;
+		at[strcspn(at, ":\n")] = '\0';
+		snprintf(s->reason, sizeof(s->reason), "%s", at);
+	}
+	fclose(f);
+}
+
+/* The list of windows ends each line with the reason of the last refusal. */
+static void find_in_list(struct story *s)
+{
+	char path[128], line[512], key[16];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/debug/smw/%s/windows",
+		 ibv_get_device_name(s->dev.ctx->device));
+	f = fopen(path, "r");
+	if (!f)
+		return;
+	snprintf(key, sizeof(key), "%#010x ", s->rkey);
+	while (fgets(line, sizeof(line), f)) {
+		char *at = strrchr(line, ' ');
+
+		if (strncmp(line, key, strlen(key)) || !at || at[1] == '-')
+			continue;
+		at[strcspn(at, "\n")] = '\0';
+		snprintf(s->reason, sizeof(s->reason), "%s", at + 1);
 	}
 	fclose(f);
 }
 
 static void ask_driver(struct story *s)
 {
-	char path[128];
-	char mark[16];
-
 	s->reason[0] = '\0';
-	find_reason(s, TRACE_DIR "trace", "smw_access_refused");
-	if (s->reason[0])
-		return;
-	snprintf(path, sizeof(path), "/sys/kernel/debug/smw/%s/windows",
-		 ibv_get_device_name(s->dev.ctx->device));
-	snprintf(mark, sizeof(mark), "%#010x", s->rkey);
-	find_reason(s, path, mark);
+	find_in_trace(s);
+	if (!s->reason[0])
+		find_in_list(s);
 }
 
 /* --- accesses by the peer --- */
