@@ -1,0 +1,537 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Links: how they come, what becomes of them when their netdev or namespace
+# changes, and that what fails leaves nothing behind.
+#
+#	init_net			namespace "far"
+#	  eth0				  lo
+#	  lo				  inner (moved in and out)
+#	  near  <------- veth ------->	  remote
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+sysfs=/sys/class/infiniband
+debugfs=/sys/kernel/debug/smw
+
+in_far() { ip netns exec far "$@"; }
+add() { rdma link add "$1" type smw netdev "$2"; }
+link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
+has_gid() { gid_index "$1" "$2" >/dev/null; }
+lacks_gid() { ! has_gid "$1" "$2"; }
+state_is() { grep -q "$2" "$sysfs/$1/ports/1/state"; }
+active_mtu_is() { ibv_devinfo -d "$1" | grep -q "active_mtu:.*$2 "; }
+log_length() { dmesg | wc -l; }
+
+# refused WORDS LOG -- COMMAND...: COMMAND fails saying WORDS (its errno's text),
+# the kernel says LOG in one line and no more, and there is no new device.
+refused() {
+	local words=$1 line=$2 before devices output said
+	shift 3
+	before=$(log_length)
+	devices=$(ls $sysfs)
+	if output=$("$@" 2>&1); then
+		echo "not refused: $*"
+		return 1
+	fi
+	said=$(dmesg | tail -n "+$((before + 1))")
+	printf '%s\n%s\n' "$output" "$said"
+	[[ $output == *"$words"* ]]
+	if [[ $line ]]; then
+		[[ $(wc -l <<<"$said") == 1 && $said == *"$line"* ]]
+	fi
+	[[ $(ls $sysfs) == "$devices" ]]
+}
+
+load_by_alias() {
+	modprobe -r smw
+	local before
+	before=$(log_length)
+	add smw0 eth0
+	grep -q '^smw ' /proc/modules
+	dmesg | tail -n "+$((before + 1))" | grep -v taint >"$scratch/said" || true
+	cat "$scratch/said"
+	[[ $(grep -c 'smw: software RoCE' "$scratch/said") == 1 ]]
+	[[ $(grep -c 'smw0: link on eth0' "$scratch/said") == 1 ]]
+}
+
+shows_itself() {
+	rdma link show smw0/1 | grep 'state ACTIVE physical_state LINK_UP netdev eth0'
+	[[ $(<$sysfs/smw0/parent) == eth0 ]]
+	grep -q Ethernet $sysfs/smw0/ports/1/link_layer
+	[[ $(<$sysfs/smw0/ports/1/pkeys/0) == 0xffff ]]
+	has_gid smw0 "$SMW_ADDR"
+	has_gid smw0 "$SMW_ADDR6"
+	ibv_devinfo -v -d smw0 >"$scratch/devinfo"
+	grep -q MEM_WINDOW$ "$scratch/devinfo"
+	grep -q MEM_WINDOW_TYPE_2B "$scratch/devinfo"
+	! grep MEM_WINDOW_TYPE_2A "$scratch/devinfo"
+}
+
+counters() {
+	local name
+	rdma statistic show link smw0/1 >"$scratch/counters"
+	for name in sent_pkts rcvd_pkts duplicate_request out_of_sequence \
+		rnr_nak_retry_err local_ack_timeout_err packet_seq_err \
+		resp_remote_access_errors mw_binds mw_access_refused; do
+		grep -q " $name [0-9]" "$scratch/counters"
+		[[ $(<"$sysfs/smw0/ports/1/hw_counters/$name") =~ ^[0-9]+$ ]]
+	done
+}
+
+debugfs_files() {
+	[[ $(<$debugfs/smw0/same_host) == 1 ]]
+	echo 0 >$debugfs/smw0/same_host
+	[[ $(<$debugfs/smw0/same_host) == 0 ]]
+	! echo 2 >$debugfs/smw0/same_host
+	echo 1 >$debugfs/smw0/same_host
+	grep -q '^rkey type state' $debugfs/smw0/windows
+}
+
+renamed_device() {
+	rdma dev set smw0 name other
+	link_exists other
+	[[ -d $debugfs/other && ! -e $debugfs/smw0 ]]
+	rdma dev set other name smw0
+	[[ -d $debugfs/smw0 ]]
+}
+
+bad_names() {
+	refused 'Invalid argument' 'not a name' -- add a/b dummy0
+	refused 'Invalid argument' 'not a name' -- add .. dummy0
+	refused 'Invalid argument' 'not a name' -- add . dummy0
+	refused 'Invalid argument' 'not a name' -- add 'a b' dummy0
+	refused 'Invalid argument' '' -- add 'smw%d' dummy0
+	refused '' '' -- add "$(printf 'x%.0s' {1..100})" dummy0
+}
+
+no_netdev() {
+	refused 'No such device' '' -- add smw1 nosuch
+}
+
+not_ethernet() {
+	ip link add tunnel0 type "$1" local 10.77.0.1 remote 10.77.0.9
+	refused 'not supported' 'not an Ethernet netdev' -- add smw1 tunnel0
+	ip link delete tunnel0
+}
+
+# Works both ways: no link on the VLAN, and its address on the link below.
+vlan() {
+	ip link add link eth0 name eth0.5 type vlan id 5
+	refused 'not supported' 'a VLAN' -- add smw1 eth0.5
+	ip addr add 10.78.0.1/24 dev eth0.5
+	ip link set eth0.5 up
+	until_true 5 has_gid smw0 10.78.0.1
+	ip link delete eth0.5
+	until_true 5 lacks_gid smw0 10.78.0.1
+}
+
+names_of_64() {
+	local name
+	name=$(printf 'x%.0s' {1..63})
+	add "$name" dummy0
+	link_exists "$name"
+	rdma link delete "$name"
+}
+
+loopback() {
+	add smw1 lo
+	link_is_active smw1
+	has_gid smw1 127.0.0.1
+	has_gid smw1 ::1
+	active_mtu_is smw1 4096
+	ip addr add 127.0.0.9/32 dev lo
+	until_true 5 has_gid smw1 127.0.0.9
+	ip addr add fd99::1/128 dev lo
+	until_true 5 has_gid smw1 fd99::1
+	ip addr del 127.0.0.9/32 dev lo
+	until_true 5 lacks_gid smw1 127.0.0.9
+	ip addr del fd99::1/128 dev lo
+	until_true 5 lacks_gid smw1 fd99::1
+	until_true 5 has_gid smw1 127.0.0.1
+	rdma link delete smw1
+}
+
+down_and_up() {
+	ibv_asyncwatch -d smw0 >"$scratch/events" 2>&1 &
+	local watcher=$!
+	until_true 5 test -s "$scratch/events"
+	ip link set eth0 down
+	state_is smw0 DOWN
+	until_true 5 grep -q 'port error' "$scratch/events"
+	ip link set eth0 up
+	until_true 5 state_is smw0 ACTIVE
+	until_true 5 grep -q 'port active' "$scratch/events"
+	kill "$watcher"
+	cat "$scratch/events"
+	ip -6 addr replace "$SMW_ADDR6/64" dev eth0 nodad
+	until_true 5 has_gid smw0 "$SMW_ADDR"
+	until_true 5 has_gid smw0 "$SMW_ADDR6"
+}
+
+carrier() {
+	add smw1 near
+	state_is smw1 ACTIVE
+	in_far ip link set remote down
+	until_true 5 state_is smw1 DOWN
+	in_far ip link set remote up
+	until_true 5 state_is smw1 ACTIVE
+	rdma link delete smw1
+}
+
+mtu() {
+	local row
+	add smw1 near
+	for row in 9000:4096 4180:4096 4179:2048 1500:1024 1107:512 595:256 340:256; do
+		ip link set near mtu "${row%:*}"
+		active_mtu_is smw1 "${row#*:}"
+		state_is smw1 ACTIVE
+	done
+	# Not one packet of path MTU 256 fits.
+	ip link set near mtu 339
+	state_is smw1 DOWN
+	ip link set near mtu 1500
+	state_is smw1 ACTIVE
+	rdma link delete smw1
+}
+
+addresses() {
+	add smw1 near
+	ip addr add 10.79.0.1/24 dev near
+	until_true 5 has_gid smw1 10.79.0.1
+	ip addr add fd79::1/64 dev near nodad
+	until_true 5 has_gid smw1 fd79::1
+	ip addr del 10.79.0.1/24 dev near
+	until_true 5 lacks_gid smw1 10.79.0.1
+	ip addr del fd79::1/64 dev near
+	until_true 5 lacks_gid smw1 fd79::1
+	ip link set near address 02:00:00:00:00:55
+	until_true 5 has_gid smw1 fe80::0:ff:fe00:55
+	rdma link delete smw1
+}
+
+renamed_netdev() {
+	add smw1 near
+	ip link set near down
+	ip link set near name renamed
+	ip link set renamed up
+	rdma link show smw1/1 | grep 'netdev renamed'
+	[[ $(<$sysfs/smw1/parent) == renamed ]]
+	ip link set renamed down
+	ip link set renamed name near
+	ip link set near up
+	rdma link delete smw1
+}
+
+netdev_deleted() {
+	ip link add doomed type dummy
+	ip link set doomed up
+	add smw1 doomed
+	ip link delete doomed
+	link_gone smw1
+	ip link add doomed type veth peer name doomed2
+	add smw1 doomed
+	add smw2 doomed2
+	ip link delete doomed
+	link_gone smw1
+	link_gone smw2
+}
+
+# Once the link is gone, so is what the application had of it.
+deleted_while_open() {
+	add smw1 near
+	ibv_asyncwatch -d smw1 >"$scratch/events" 2>&1 &
+	local watcher=$!
+	until_true 5 test -s "$scratch/events"
+	timeout 5 rdma link delete smw1
+	link_gone smw1
+	until_true 5 grep -qi 'fatal' "$scratch/events"
+	kill "$watcher"
+	add smw1 near
+	rdma link delete smw1
+}
+
+# hold_port FAMILY ADDRESS: take UDP port 4791 and say so, until killed.
+hold_port() {
+	exec python3 -c '
+import socket, sys, time
+s = socket.socket(getattr(socket, sys.argv[1]), socket.SOCK_DGRAM)
+if sys.argv[1] == "AF_INET6":
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+s.bind((sys.argv[2], 4791))
+print("bound", flush=True)
+time.sleep(1000)' "$1" "$2" >"$scratch/bound"
+}
+
+port_taken() {
+	hold_port "$@" &
+	local holder=$!
+	until_true 10 grep -q bound "$scratch/bound"
+	refused 'Address already in use' 'UDP port 4791 is taken' -- add smw1 dummy0
+	kill "$holder"
+	wait "$holder" || true
+	add smw1 dummy0
+	rdma link delete smw1
+}
+
+# The ports are closed with the last link.
+ports_open_with_links() {
+	ss -Huln 'sport = :4791' >"$scratch/sockets"
+	[[ ! -s $scratch/sockets ]]
+	add smw0 eth0
+	add smw1 near
+	[[ $(ss -Huln 'sport = :4791' | wc -l) == 2 ]]
+	rdma link delete smw0
+	[[ $(ss -Huln 'sport = :4791' | wc -l) == 2 ]]
+	rdma link delete smw1
+	ss -Huln 'sport = :4791' >"$scratch/sockets"
+	[[ ! -s $scratch/sockets ]]
+}
+
+# KiB that the kernel holds in slabs that nobody can reclaim, per CPU and in
+# page tables of its own; settles before it is read.
+kernel_memory() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	sleep 1
+	awk '/^(SUnreclaim|Percpu|VmallocUsed|KernelStack):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
+# batch FILE: run rdma's commands, whose failure is wanted or not.
+batch() { rdma -force -batch "$1" >"$scratch/batch" 2>&1 || true; }
+
+failing_adds() {
+	local i before after
+	modprobe dummy
+	hold_port AF_INET 0.0.0.0 &
+	local holder=$!
+	until_true 10 grep -q bound "$scratch/bound"
+	for ((i = 0; i < 334; i++)); do
+		echo link add smw1 type smw netdev dummy0
+		echo link add smw2 type smw netdev eth0.5
+		echo link add a/b type smw netdev eth0
+	done >"$scratch/port"
+	for ((i = 0; i < 500; i++)); do
+		echo link add smw1 type smw netdev eth0
+		echo link add smw0 type smw netdev dummy0
+	done >"$scratch/twice"
+	ip link add link eth0 name eth0.5 type vlan id 5
+	head -n 150 "$scratch/port" >"$scratch/warm"
+	batch "$scratch/warm"
+	before=$(kernel_memory)
+	batch "$scratch/port"
+	grep -c 'Address already in use' "$scratch/batch" | grep -qx 334
+	kill "$holder"
+	wait "$holder" || true
+	add smw0 eth0
+	batch "$scratch/twice"
+	grep -c 'File exists' "$scratch/batch" | grep -qx 1000
+	rdma link delete smw0
+	ip link delete eth0.5
+	after=$(kernel_memory)
+	echo "kernel memory: $before KiB before, $after KiB after 2002 failing adds"
+	# One struct smw_link kept by each would be 10 MiB.
+	((after - before < 1024))
+	[[ -z $(ls $sysfs) ]]
+	# Nothing refers to the netdev.
+	ip link add dummy7 type dummy
+	ip link delete dummy0
+	ip link delete dummy7
+	ip link add dummy0 type dummy
+}
+
+adds_and_deletes() {
+	local i before after
+	for ((i = 0; i < 100; i++)); do
+		echo link add smw0 type smw netdev eth0
+		echo link delete smw0
+	done >"$scratch/cycles"
+	batch "$scratch/cycles"
+	before=$(kernel_memory)
+	batch "$scratch/cycles"
+	batch "$scratch/cycles"
+	[[ ! -s $scratch/batch ]]
+	after=$(kernel_memory)
+	echo "kernel memory: $before KiB before, $after KiB after 200 links"
+	((after - before < 1024))
+}
+
+# Whichever wins, one link is made, and the netdev's end ends it.
+racing() {
+	local i
+	for ((i = 0; i < 15; i++)); do
+		ip link add doomed type dummy
+		add smw1 doomed 2>/dev/null &
+		add smw2 doomed 2>/dev/null &
+		((i % 3)) || { wait; [[ $(ls $sysfs | wc -l) == 1 ]]; }
+		ip link delete doomed
+		wait
+		until_true 5 link_gone smw1
+		until_true 5 link_gone smw2
+	done
+}
+
+module_removed() {
+	add smw0 eth0
+	add smw1 lo
+	modprobe -r smw
+	[[ -z $(ls $sysfs) && ! -e $debugfs ]]
+	modprobe smw
+}
+
+far_up() {
+	ip netns add far
+	ip link add near type veth peer name remote netns far
+	ip link set near up
+	in_far ip link set remote up
+	in_far ip link set lo up
+}
+
+namespace_deleted() {
+	in_far ip addr add 10.79.0.2/24 dev remote
+	in_far rdma link add smw1 type smw netdev remote
+	in_far rdma link add smw2 type smw netdev lo
+	until_true 5 has_gid smw1 10.79.0.2
+	# A port of each namespace.
+	add smw0 eth0
+	[[ $(in_far ss -Huln 'sport = :4791' | wc -l) == 2 ]]
+	ip netns delete far
+	until_true 10 link_gone smw1
+	until_true 10 link_gone smw2
+	link_is_active smw0
+	rdma link delete smw0
+	far_up
+}
+
+netdev_moved() {
+	ip link add inner type dummy
+	add smw1 inner
+	ip link set inner netns far
+	until_true 5 link_gone smw1
+	in_far rdma link add smw1 type smw netdev inner
+	in_far ip link delete inner
+	link_gone smw1
+}
+
+# A physical netdev outlives its namespace: it moves back without its link.
+physical_netdev() {
+	ip netns add cage
+	ip link set eth0 netns cage
+	ip netns exec cage ip link set eth0 up
+	ip netns exec cage rdma link add smw1 type smw netdev eth0
+	link_exists smw1
+	ip netns delete cage
+	until_true 10 link_gone smw1
+	until_true 10 test -e /sys/class/net/eth0
+	ip addr add "$SMW_ADDR/24" dev eth0
+	ip link set eth0 up
+	ip addr add "$SMW_ADDR6/64" dev eth0 nodad
+	add smw0 eth0
+	until_true 5 has_gid smw0 "$SMW_ADDR"
+	rdma link delete smw0
+}
+
+no_ipv6() {
+	in_far sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+	in_far rdma link add smw1 type smw netdev remote
+	in_far ip addr add 10.79.0.3/24 dev remote
+	until_true 5 has_gid smw1 10.79.0.3
+	rdma link delete smw1
+	in_far sysctl -qw net.ipv6.conf.all.disable_ipv6=0
+}
+
+# In exclusive mode a device can be given to a namespace, and comes back.
+device_moved() {
+	rdma system set netns exclusive
+	add smw0 eth0
+	ip netns add cage
+	rdma dev set smw0 netns cage
+	! link_exists smw0
+	ip netns exec cage rdma link show smw0/1
+	[[ -d $debugfs/smw0 ]]
+	ip netns delete cage
+	until_true 10 link_exists smw0
+	rdma link delete smw0
+	rdma system set netns shared
+}
+
+# rdma_rxe takes the port of init_net when it is loaded, and its devices are to
+# the core of one driver with ours: when it goes it takes ours along.
+beside_rxe() {
+	modprobe rdma_rxe
+	refused 'Address already in use' 'UDP port 4791 is taken' -- add smw0 eth0
+	rdma link add rxe0 type rxe netdev eth0
+	in_far rdma link add smw1 type smw netdev remote
+	link_is_active smw1
+	link_is_active rxe0
+	in_far ip addr add 10.79.0.2/24 dev remote
+	rdma link delete rxe0
+	rdma link add rxe0 type rxe netdev eth0
+	link_is_active smw1
+	modprobe -r rdma_rxe
+	link_gone smw1
+	link_gone rxe0
+	add smw0 eth0
+	rdma link delete smw0
+}
+
+before_rxe() {
+	add smw0 eth0
+	! modprobe rdma_rxe 2>/dev/null
+	link_is_active smw0
+	rdma link delete smw0
+	modprobe rdma_rxe
+	modprobe -r rdma_rxe
+}
+
+modprobe ib_uverbs
+modprobe dummy numdummies=0
+ip link add dummy0 type dummy
+
+check 'rdma system set netns exclusive; a device moves to a namespace and back' device_moved
+far_up
+check 'rdma link add loads the module: a line for it and one for the link' load_by_alias
+check 'state, netdev, parent, pkey, GIDs, window flags' shows_itself
+check 'counters in rdma statistic and sysfs' counters
+check 'debugfs: same_host switch, list of windows' debugfs_files
+check 'rdma dev set name' renamed_device
+check 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
+check 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 dummy0
+check 'bad names are refused' bad_names
+check 'a name of 63 characters' names_of_64
+check 'a netdev that is not there' no_netdev
+if modprobe ipip 2>/dev/null; then
+	check 'a netdev that is no Ethernet' not_ethernet ipip
+else
+	skip 'a netdev that is no Ethernet' 'no ipip module'
+fi
+check 'VLAN: refused, and its address is on the link below' vlan
+check 'loopback: GIDs, and follows addresses' loopback
+check 'netdev down and up: state, events, GIDs' down_and_up
+check 'carrier' carrier
+check 'MTU' mtu
+check 'addresses: IPv4, IPv6, MAC' addresses
+check 'netdev renamed' renamed_netdev
+check 'netdev deleted' netdev_deleted
+check 'link deleted while an application has it open' deleted_while_open
+rdma link delete smw0
+check 'ports are open while there are links' ports_open_with_links
+check 'UDP port taken' port_taken AF_INET 0.0.0.0
+check 'UDP port taken for one address' port_taken AF_INET 127.0.0.1
+check 'UDP port taken for IPv6 alone' port_taken AF_INET6 ::
+check '2,000 failing adds leave nothing' failing_adds
+check '200 links made and deleted leave nothing' adds_and_deletes
+check 'adds race with each other and with the end of the netdev' racing
+check 'module removed with links up' module_removed
+check 'namespace deleted with links on veth and lo' namespace_deleted
+check 'netdev moved to another namespace' netdev_moved
+check 'namespace deleted under a physical netdev' physical_netdev
+check 'namespace without IPv6' no_ipv6
+if modinfo rdma_rxe >/dev/null 2>&1; then
+	check 'rdma_rxe first: port taken; its exit takes our links along' beside_rxe
+	check 'rdma_rxe second: it does not load' before_rxe
+else
+	skip 'rdma_rxe first: port taken; its exit takes our links along' 'no rdma_rxe'
+	skip 'rdma_rxe second: it does not load' 'no rdma_rxe'
+fi
+finish
