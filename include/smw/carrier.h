@@ -29,18 +29,27 @@ void smw_carrier_disconnect(struct smw_qp *qp);
 /**
  * smw_carrier_send() - put one packet on the wire
  * @qp: the sender, its requester's or responder's lock held
- * @packet: a request (requester) or a response (responder)
- * @payload: where the payload comes from; moved on by ->payload_len, its holds
- *           released before the packet enters the stack. NULL for no payload
- * @reason: out: why a payload could not be read: SMW_LOCAL_*; otherwise SMW_OK
+ * @user: whose packet it is
+ * @packet: a request or a response
+ * @payload: where ->payload_len bytes come from; its holds are released before
+ *           the packet enters the stack. NULL where there is no payload
  *
  * A packet that cannot be sent (no memory, no route, device down) is lost as
  * on any wire: the retransmit timer sees to it.
  *
- * Return: false where the payload could not be read and nothing was sent.
+ * Return: false where the payload could not be read (@payload->fault) and
+ * nothing was sent.
  */
-bool smw_carrier_send(struct smw_qp *qp, struct smw_packet *packet,
-		      struct smw_cursor *payload, enum smw_reason *reason);
+bool smw_carrier_send(struct smw_qp *qp, enum smw_route_user user,
+		      struct smw_packet *packet, struct smw_cursor *payload);
+
+/**
+ * smw_carrier_stream() - send the next turn of a READ's responses
+ * @qp: a queue pair; responder.lock held
+ *
+ * Return: true where responses are left for another turn.
+ */
+bool smw_carrier_stream(struct smw_qp *qp);
 
 /**
  * smw_carrier_peer() - the queue pair at the other end, if it is of this kernel

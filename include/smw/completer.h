@@ -43,4 +43,18 @@ void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status);
  */
 void smw_completer_advance(struct smw_qp *qp);
 
+/**
+ * smw_completer_check_drained() - is a send queue in SQD drained?
+ * @qp: the queue pair; requester.lock held
+ *
+ * Raises IB_EVENT_SQ_DRAINED once for each stay in SQD.
+ */
+void smw_completer_check_drained(struct smw_qp *qp);
+
+/**
+ * smw_completer_flush_one() - complete the oldest send with a flush error
+ * @qp: the queue pair; requester.lock held, a request was fetched
+ */
+void smw_completer_flush_one(struct smw_qp *qp);
+
 #endif /* SMW_COMPLETER_H */

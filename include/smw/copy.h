@@ -29,13 +29,14 @@ struct smw_sge {
 enum smw_cursor_kind {
 	SMW_CURSOR_FLAT,	/* kernel memory */
 	SMW_CURSOR_SKB,		/* a packet, linear or not; source only */
-	SMW_CURSOR_REGION,	/* a region that the caller holds */
+	SMW_CURSOR_REGION,	/* a region held by smw_access_begin() */
 	SMW_CURSOR_SGES,	/* a scatter list; holds its regions itself */
 };
 
 /**
  * struct smw_cursor - a place in memory of some kind, moved on by copying
  * @kind: which arm of the union
+ * @fault: why copying stopped at this cursor, SMW_LOCAL_*; SMW_OK so far
  * @flat: next byte
  * @skb: @packet, and @offset of the next byte from skb->data
  * @region: @mr and @offset of the next byte in it
@@ -44,6 +45,7 @@ enum smw_cursor_kind {
  */
 struct smw_cursor {
 	enum smw_cursor_kind kind;
+	enum smw_reason fault;
 	union {
 		u8 *flat;
 		struct {
@@ -90,8 +92,50 @@ void smw_cursor_sges(struct smw_cursor *cursor, struct smw_link *link,
 void smw_cursor_skip(struct smw_cursor *cursor, u64 bytes);
 
 /**
- * smw_cursor_release() - drop the hold that a scatter list cursor has
- * @cursor: any cursor
+ * smw_cursor_flat() - a cursor on kernel memory
+ * @cursor: to initialise
+ * @memory: its first byte
+ */
+static inline void smw_cursor_flat(struct smw_cursor *cursor, void *memory)
+{
+	cursor->kind = SMW_CURSOR_FLAT;
+	cursor->fault = SMW_OK;
+	cursor->flat = memory;
+}
+
+/**
+ * smw_cursor_region() - a cursor on a region that smw_access_begin() returned
+ * @cursor: to initialise
+ * @mr: the region
+ * @offset: the first byte in it
+ */
+static inline void smw_cursor_region(struct smw_cursor *cursor, const struct smw_mr *mr,
+				     u64 offset)
+{
+	cursor->kind = SMW_CURSOR_REGION;
+	cursor->fault = SMW_OK;
+	cursor->region.mr = mr;
+	cursor->region.offset = offset;
+}
+
+/**
+ * smw_cursor_skb() - a cursor on a packet
+ * @cursor: to initialise
+ * @packet: the packet
+ * @offset: the first byte from skb->data
+ */
+static inline void smw_cursor_skb(struct smw_cursor *cursor, const struct sk_buff *packet,
+				  u32 offset)
+{
+	cursor->kind = SMW_CURSOR_SKB;
+	cursor->fault = SMW_OK;
+	cursor->skb.packet = packet;
+	cursor->skb.offset = offset;
+}
+
+/**
+ * smw_cursor_release() - drop the hold of a scatter list or region
+ * @cursor: any cursor; a region's one is not used again
  */
 void smw_cursor_release(struct smw_cursor *cursor);
 
@@ -105,8 +149,8 @@ void smw_cursor_release(struct smw_cursor *cursor);
  * failure is copied. Holds stay until smw_cursor_release().
  * Context: bottom halves disabled.
  *
- * Return: SMW_OK or SMW_LOCAL_*.
+ * Return: true, or false where one of the cursors has a fault.
  */
-enum smw_reason smw_copy(struct smw_cursor *to, struct smw_cursor *from, u32 bytes);
+bool smw_copy(struct smw_cursor *to, struct smw_cursor *from, u32 bytes);
 
 #endif /* SMW_COPY_H */

@@ -37,7 +37,7 @@ struct smw_key_entry {
 struct smw_keytab {
 	struct rhashtable table;
 	struct mutex lock;
-	siphash_key_t secret[2];
+	siphash_key_t secret;
 	u32 next;
 	u8 bits;
 };

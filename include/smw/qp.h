@@ -58,6 +58,23 @@ struct smw_av {
 	bool ipv4;
 };
 
+/**
+ * struct smw_route - a cached route
+ * @dst: the route, referenced, or NULL
+ * @cookie: for dst_check()
+ */
+struct smw_route {
+	struct dst_entry *dst;
+	u32 cookie;
+};
+
+/* Whose route it is: each has its own, under its own lock. */
+enum smw_route_user {
+	SMW_ROUTE_REQUESTER,
+	SMW_ROUTE_RESPONDER,
+	SMW_ROUTES
+};
+
 enum smw_send_state {
 	SMW_SEND_POSTED,	/* fetched, nothing sent */
 	SMW_SEND_STARTED,	/* has its PSNs */
@@ -73,6 +90,8 @@ enum smw_send_state {
  * @num_sge: elements in @sge; 0 where @inline_data is used
  * @state: enum smw_send_state
  * @rd_atomic: counts against the requester's max_rd_atomic now
+ * @fault: why the request cannot be executed, enum smw_reason; it is completed
+ *         with that error once everything before it is complete
  * @first_psn: first PSN of the message, once SMW_SEND_STARTED
  * @last_psn: last PSN of the message, for a READ of its last response
  * @imm: immediate data
@@ -93,6 +112,7 @@ struct smw_send {
 	u16 num_sge;
 	u8 state;
 	bool rd_atomic;
+	u8 fault;
 	u32 first_psn;
 	u32 last_psn;
 	__be32 imm;
@@ -119,7 +139,7 @@ struct smw_send {
  * @sends: private copies, one slot for each slot of @ring
  * @send_size: bytes of a slot of @sends
  * @fetched: first slot not yet copied out of the ring
- * @current_: slot being sent, between @ring.index and @fetched
+ * @sending: slot being sent, from @ring.index to @fetched
  * @offset: bytes of the current message already sent
  * @psn: PSN of the next packet to send
  * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight
@@ -132,10 +152,12 @@ struct smw_send {
  * @armed_progress: @progress when the retransmit timer was last armed
  * @timer_armed: the retransmit timer runs
  * @rnr_wait: an RNR NAK's time has not passed
- * @retransmit: @current_ was taken back and @psn < @highest
+ * @retransmitting: taken back to @una, which has not moved since: further
+ *                 signs of the same loss are ignored
  * @reading: the current READ is being copied on the direct path
- * @peer_generation: value of the namespace's GID generation at the last check
- *                   of the direct path
+ * @drained: IB_EVENT_SQ_DRAINED was raised for this stay in SQD
+ * @peer_generation: generation of the addresses when the direct path was last
+ *                   looked at (carrier.h)
  */
 struct smw_requester {
 	spinlock_t lock;
@@ -143,7 +165,7 @@ struct smw_requester {
 	void *sends;
 	u32 send_size;
 	u32 fetched;
-	u32 current_;
+	u32 sending;
 	u32 offset;
 	u32 psn;
 	u32 una;
@@ -157,6 +179,7 @@ struct smw_requester {
 	bool timer_armed;
 	bool rnr_wait;
 	bool reading;
+	bool drained;
 	u32 peer_generation;
 };
 
@@ -258,8 +281,7 @@ struct smw_responder {
  * @attr: what modify set, for query
  * @cap: sizes as created
  * @av: where packets go; constant from RTR on
- * @route: cached route, under requester.lock or responder.lock each for
- *         itself: [0] requests, [1] responses
+ * @route: cached routes, by enum smw_route_user
  * @send_cq: completions of sends
  * @recv_cq: completions of receives
  * @requester: send side
@@ -289,10 +311,7 @@ struct smw_qp {
 	struct ib_qp_attr attr;
 	struct ib_qp_cap cap;
 	struct smw_av av;
-	struct dst_cache_entry {
-		struct dst_entry *dst;
-		u32 cookie;
-	} route[2];
+	struct smw_route route[SMW_ROUTES];
 	struct smw_cq *send_cq;
 	struct smw_cq *recv_cq;
 	struct smw_requester requester;
@@ -352,6 +371,9 @@ int smw_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata);
 int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad);
+
+/* Reset: forget the connection; modify_lock held. For qp.c and qp_state.c. */
+void smw_qp_reset(struct smw_qp *qp);
 
 /* Module start and end. */
 void smw_qp_init(void);

@@ -43,20 +43,28 @@ void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response);
 
 /**
+ * smw_responder_find_read() - the READ that a PSN belongs to
+ * @qp: the responding queue pair, responder.lock held
+ * @psn: PSN of one of its responses
+ *
+ * Return: the READ, or NULL where it is not remembered.
+ */
+struct smw_rd_atomic *smw_responder_find_read(struct smw_qp *qp, u32 psn);
+
+/**
  * smw_responder_read() - judge a part of a READ again and hold it
  * @qp: the responding queue pair, responder.lock held
  * @read: the READ
  * @psn: PSN of the response that the part begins with
  * @bytes: bytes of the part, > 0
- * @source: out: where they are; slot SMW_HOLD_REMOTE is held
+ * @source: out: where they are, until smw_cursor_release()
+ * @response: out: the NAK to send where the part is refused
  *
- * On a refusal the queue pair is in ERR and the caller answers with
- * a NAK remote access error.
- *
- * Return: SMW_OK or SMW_ACCESS_*.
+ * Return: false where it is refused; the queue pair is in ERR then.
  */
-enum smw_reason smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
-				   u32 psn, u32 bytes, struct smw_cursor *source);
+bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
+			u32 psn, u32 bytes, struct smw_cursor *source,
+			struct smw_response *response);
 
 /**
  * smw_responder_flush() - complete every receive with a flush error

@@ -9,6 +9,7 @@
 #include <linux/netlink.h>
 #include <net/sock.h>
 #include <smw/qp.h>
+#include <smw/responder.h>
 
 /**
  * smw_sock_get() - have a namespace's UDP port open
@@ -44,11 +45,17 @@ void smw_sock_exit(void);
 int smw_rx_packet(struct sock *sk, struct sk_buff *skb);
 
 /**
- * smw_respond_stream() - send the next turn of a READ's responses
+ * smw_wire_answer() - send what the responder answers
  * @qp: a queue pair; responder.lock held
- *
- * Return: true where responses are left for another turn.
+ * @response: the answer; a READ becomes responder.stream and its first turn
+ *            of responses is sent
  */
-bool smw_respond_stream(struct smw_qp *qp);
+void smw_wire_answer(struct smw_qp *qp, const struct smw_response *response);
+
+/**
+ * smw_wire_stream() - send the next turn of responder.stream's responses
+ * @qp: a queue pair; responder.lock held
+ */
+void smw_wire_stream(struct smw_qp *qp);
 
 #endif /* SMW_WIRE_H */

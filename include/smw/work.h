@@ -14,11 +14,19 @@ enum smw_note {
 	SMW_NOTE_FLUSH,		/* the queue pair went to ERR */
 };
 
-/* Set up and stop the tasklet and timers of a queue pair. */
+/**
+ * smw_work_init() - set up tasklet and timers
+ * @qp: a new queue pair
+ */
 void smw_work_init(struct smw_qp *qp);
-/* After this none of them runs or can be started. Context: may sleep. */
-void smw_work_stop(struct smw_qp *qp);
-/* The same, and they may be started again: for a reset. */
+
+/**
+ * smw_work_pause() - stop tasklet and timers
+ * @qp: a queue pair in RESET; none of them runs on return, and none will be
+ *      started while it stays there
+ *
+ * Context: may sleep.
+ */
 void smw_work_pause(struct smw_qp *qp);
 
 /**

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <smw/mr.h>
+
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <rdma/ib_umem.h>
+
+#include <smw/key.h>
+#include <smw/kunit.h>
+#include <smw/link.h>
+#include <smw/range.h>
+#include <smw/window.h>
+
+#define MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+		   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+		   IB_ACCESS_MW_BIND | IB_ZERO_BASED)
+
+/* Hints that change nothing here: pages are what they are, order is strict. */
+#define MR_ACCESS_HINTS (IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
+
+/* Block sizes worth looking for: a page up to 1 GiB. */
+#define MR_BLOCK_SIZES GENMASK_ULL(30, PAGE_SHIFT)
+
+static_assert(SMW_LOCAL_WRITE == IB_ACCESS_LOCAL_WRITE);
+static_assert(SMW_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
+static_assert(SMW_REMOTE_READ == IB_ACCESS_REMOTE_READ);
+static_assert(SMW_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
+static_assert(SMW_MW_BIND == IB_ACCESS_MW_BIND);
+static_assert(SMW_ZERO_BASED == IB_ZERO_BASED);
+
+/*
+ * The device does no DMA, so the RDMA core "maps" pages to their kernel
+ * addresses: a DMA block is a contiguous run of kernel memory.
+ */
+static int mr_map_blocks(struct smw_mr *mr, u64 start)
+{
+	struct ib_block_iter iter;
+	unsigned long size;
+	size_t n = 0;
+
+	size = ib_umem_find_best_pgsz(mr->umem, MR_BLOCK_SIZES, start);
+	if (!size)
+		return -EINVAL;
+	mr->block_shift = __ffs(size);
+	mr->block_offset = start & (size - 1);
+	mr->blocks = kvmalloc_array(ib_umem_num_dma_blocks(mr->umem, size),
+				    sizeof(*mr->blocks), GFP_KERNEL);
+	if (!mr->blocks)
+		return -ENOMEM;
+	rdma_umem_for_each_dma_block(mr->umem, &iter, size)
+		mr->blocks[n++] = ib_virt_dma_to_ptr(rdma_block_iter_dma_address(&iter));
+	return 0;
+}
+
+static int mr_check(u64 length, u64 iova, int access)
+{
+	if (access & ~(MR_ACCESS | MR_ACCESS_HINTS))
+		return -EOPNOTSUPP;
+	if (!length || length > SMW_MAX_MR_SIZE)
+		return -EINVAL;
+	/* The last byte must have an address. */
+	if (iova > U64_MAX - (length - 1))
+		return -EINVAL;
+	return 0;
+}
+
+static struct smw_mr *mr_alloc(struct ib_pd *pd, u64 length, u64 iova, int access)
+{
+	struct smw_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+
+	if (!mr)
+		return NULL;
+	spin_lock_init(&mr->lock);
+	mr->ibmr.pd = pd;
+	mr->ibmr.device = pd->device;
+	mr->rights = access & MR_ACCESS;
+	mr->iova = access & IB_ZERO_BASED ? 0 : iova;
+	mr->length = length;
+	return mr;
+}
+
+/* Give the region its key; from here on packets can find it. */
+static int mr_publish(struct smw_link *link, struct smw_mr *mr)
+{
+	int err = smw_keytab_insert(&link->keys, &mr->entry, SMW_KEY_REGION);
+
+	if (err)
+		return err;
+	mr->key = smw_key_compose(mr->entry.index, get_random_u32());
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+	/* Pairs with the acquire in smw_mr_usable(). */
+	smp_store_release(&mr->live, true);
+	return 0;
+}
+
+struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access, struct ib_udata *udata)
+{
+	struct smw_link *link = smw_link_of(pd->device);
+	struct smw_mr *mr;
+	int err;
+
+	err = mr_check(length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR);
+	if (err)
+		return ERR_PTR(err);
+	mr = mr_alloc(pd, length, iova, access);
+	if (!mr) {
+		err = -ENOMEM;
+		goto err_release;
+	}
+	mr->umem = ib_umem_get(pd->device, start, length, access);
+	if (IS_ERR(mr->umem)) {
+		err = PTR_ERR(mr->umem);
+		goto err_free;
+	}
+	err = mr_map_blocks(mr, start);
+	if (err)
+		goto err_umem;
+	err = mr_publish(link, mr);
+	if (err)
+		goto err_blocks;
+	return &mr->ibmr;
+
+err_blocks:
+	kvfree(mr->blocks);
+err_umem:
+	ib_umem_release(mr->umem);
+err_free:
+	kfree(mr);
+err_release:
+	smw_link_release(link, SMW_OBJECT_MR);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_mr_reg_user);
+
+/* Take the region from packets, unless a window is bound to it. */
+static int mr_retire(struct smw_mr *mr)
+{
+	spin_lock_bh(&mr->lock);
+	if (mr->bound) {
+		spin_unlock_bh(&mr->lock);
+		return -EBUSY;
+	}
+	WRITE_ONCE(mr->live, false);
+	spin_unlock_bh(&mr->lock);
+	smw_hold_drain(mr);
+	return 0;
+}
+
+int smw_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct smw_link *link = smw_link_of(ibmr->device);
+	struct smw_mr *mr = smw_mr_of(ibmr);
+	int err;
+
+	err = mr_retire(mr);
+	if (err)
+		return err;
+	smw_keytab_remove(&link->keys, &mr->entry);
+	kvfree(mr->blocks);
+	ib_umem_release(mr->umem);
+	smw_link_release(link, SMW_OBJECT_MR);
+	kfree_rcu(mr, rcu);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_mr_dereg);
+
+/*
+ * Rights and PD can be changed in place. Another range is another region:
+ * the core is told to make one where the caller may have a new handle.
+ */
+struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
+				u64 length, u64 iova, int access,
+				struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct smw_mr *mr = smw_mr_of(ibmr);
+	int err;
+
+	if (flags & ~(IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_ACCESS) {
+		err = mr_check(mr->length, mr->iova, access);
+		if (err)
+			return ERR_PTR(err);
+		/* Pages pinned for reading cannot be written. */
+		if (ib_access_writable(access) && !mr->umem->writable)
+			return ERR_PTR(-EOPNOTSUPP);
+		if ((access ^ mr->rights) & IB_ZERO_BASED)
+			return ERR_PTR(-EOPNOTSUPP);
+	}
+	err = mr_retire(mr);
+	if (err)
+		return ERR_PTR(err);
+	spin_lock_bh(&mr->lock);
+	if (flags & IB_MR_REREG_ACCESS)
+		mr->rights = access & MR_ACCESS;
+	if (flags & IB_MR_REREG_PD)
+		mr->ibmr.pd = pd;
+	smp_store_release(&mr->live, true);
+	spin_unlock_bh(&mr->lock);
+	return NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_mr_rereg_user);
+
+static enum smw_reason mr_judge(const struct smw_mr *mr, const struct ib_pd *pd,
+				u32 lkey, u64 addr, u64 len, u32 rights)
+{
+	/* Pairs with the release in mr_publish(). */
+	if (!smp_load_acquire(&mr->live) || mr->key != lkey)
+		return SMW_LOCAL_NO_KEY;
+	if (mr->ibmr.pd != pd)
+		return SMW_LOCAL_PD;
+	if (rights & ~mr->rights)
+		return SMW_LOCAL_RIGHT;
+	if (!smw_range_within(mr->iova, mr->length, addr, len))
+		return SMW_LOCAL_RANGE;
+	return SMW_OK;
+}
+
+struct smw_mr *smw_mr_hold(struct smw_link *link, const struct ib_pd *pd, u32 lkey,
+			   u64 addr, u64 len, u32 rights,
+			   enum smw_hold_slot slot, enum smw_reason *reason)
+{
+	struct smw_key_entry *entry;
+	struct smw_mr *mr = NULL;
+
+	*reason = SMW_LOCAL_NO_KEY;
+	rcu_read_lock();
+	entry = smw_keytab_find(&link->keys, smw_key_index(lkey));
+	if (entry && entry->kind == SMW_KEY_REGION) {
+		mr = container_of(entry, struct smw_mr, entry);
+		smw_hold_take(slot, mr);
+		*reason = mr_judge(mr, pd, lkey, addr, len, rights);
+		if (*reason) {
+			smw_hold_drop(slot);
+			mr = NULL;
+		}
+	}
+	rcu_read_unlock();
+	return mr;
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_mr_hold);

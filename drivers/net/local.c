@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The same-host direct path: who is at the other end?
+ */
+#include <smw/carrier.h>
+
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+
+/*
+ * Changes whenever an address or netdev of any link does. A queue pair that
+ * has looked at its addresses since need not look again.
+ */
+static atomic_t address_generation = ATOMIC_INIT(1);
+
+void smw_carrier_changed(void)
+{
+	atomic_inc(&address_generation);
+}
+
+/* Is the address still one that the wire would carry packets from? */
+static bool address_lives(const struct smw_qp *qp)
+{
+	const struct ib_gid_attr *sgid = READ_ONCE(qp->av.sgid);
+	bool lives;
+
+	if (!sgid)
+		return false;
+	rcu_read_lock();
+	lives = !IS_ERR(rdma_read_gid_attr_ndev_rcu(sgid));
+	rcu_read_unlock();
+	return lives;
+}
+
+static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer)
+{
+	u32 generation = atomic_read(&address_generation);
+
+	if (qp->requester.peer_generation == generation)
+		return true;
+	if (!address_lives(qp) || !address_lives(peer))
+		return false;
+	qp->requester.peer_generation = generation;
+	return true;
+}
+
+/*
+ * The peer must be connected to this address, as a packet's source address
+ * would be judged. Its state and everything else the responder judges.
+ */
+static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
+{
+	switch (smw_qp_state(peer)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+		break;
+	default:
+		return false;
+	}
+	return READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
+	       ipv6_addr_equal(&qp->av.target, &peer->av.source) &&
+	       ipv6_addr_equal(&qp->av.source, &peer->av.target);
+}
+
+struct smw_qp *smw_carrier_peer(struct smw_qp *qp)
+{
+	struct smw_qp *peer;
+
+	if (!READ_ONCE(qp->link->same_host))
+		return NULL;
+	peer = smw_qp_hold(qp->link->net, qp->dest_qpn, SMW_HOLD_PEER);
+	if (!peer)
+		return NULL;
+	if (connected(qp, peer) && peer->mtu == qp->mtu && addresses_live(qp, peer))
+		return peer;
+	smw_hold_drop(SMW_HOLD_PEER);
+	return NULL;
+}

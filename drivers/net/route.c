@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Address vectors and routes.
+ */
+#include <smw/route.h>
+
+#include <net/addrconf.h>
+#include <net/ip6_route.h>
+#include <net/ipv6_stubs.h>
+#include <net/route.h>
+#include <rdma/ib_cache.h>
+
+#include <smw/carrier.h>
+
+#define DEFAULT_HOP_LIMIT 64
+
+/* The interface that packets leave by; 0, any, where the peer is this host. */
+static int output_ifindex(struct smw_link *link, bool target_is_local)
+{
+	struct net_device *netdev;
+	int ifindex = 0;
+
+	if (target_is_local)
+		return 0;
+	rcu_read_lock();
+	netdev = rcu_dereference(link->netdev);
+	if (netdev)
+		ifindex = netdev->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
+
+static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *av,
+				   u32 *cookie)
+{
+	__be32 target = av->target.s6_addr32[3];
+	bool local = inet_addr_type(link->net, target) == RTN_LOCAL;
+	struct flowi4 flow = {
+		.flowi4_oif = output_ifindex(link, local),
+		.flowi4_proto = IPPROTO_UDP,
+		.saddr = av->source.s6_addr32[3],
+		.daddr = target,
+		.fl4_sport = htons(av->source_port),
+		.fl4_dport = htons(SMW_UDP_PORT),
+	};
+	struct rtable *route = ip_route_output_key(link->net, &flow);
+
+	*cookie = 0;
+	return IS_ERR(route) ? ERR_CAST(route) : &route->dst;
+}
+
+static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,
+				   u32 *cookie)
+{
+	bool local = ipv6_chk_addr(link->net, &av->target, NULL, 0);
+	struct flowi6 flow = {
+		.flowi6_oif = output_ifindex(link, local),
+		.flowi6_proto = IPPROTO_UDP,
+		.saddr = av->source,
+		.daddr = av->target,
+		.fl6_sport = htons(av->source_port),
+		.fl6_dport = htons(SMW_UDP_PORT),
+	};
+	struct dst_entry *dst;
+
+	dst = ipv6_stub->ipv6_dst_lookup_flow(link->net, NULL, &flow, NULL);
+	if (!IS_ERR(dst))
+		*cookie = rt6_get_cookie(dst_rt6_info(dst));
+	return dst;
+}
+
+static struct dst_entry *find_route(struct smw_link *link, const struct smw_av *av,
+				    u32 *cookie)
+{
+	struct dst_entry *dst = av->ipv4 ? find_ipv4(link, av, cookie) :
+					   find_ipv6(link, av, cookie);
+
+	if (!IS_ERR(dst) && dst->error) {
+		int err = dst->error;
+
+		dst_release(dst);
+		return ERR_PTR(err);
+	}
+	return dst;
+}
+
+struct dst_entry *smw_route_get(struct smw_qp *qp, enum smw_route_user user)
+{
+	struct smw_route *route = &qp->route[user];
+	struct dst_entry *dst;
+
+	if (route->dst && dst_check(route->dst, route->cookie))
+		return route->dst;
+	dst_release(route->dst);
+	route->dst = NULL;
+	dst = find_route(qp->link, &qp->av, &route->cookie);
+	if (IS_ERR(dst))
+		return NULL;
+	route->dst = dst;
+	return dst;
+}
+
+static void drop_routes(struct smw_qp *qp)
+{
+	int user;
+
+	for (user = 0; user < SMW_ROUTES; user++) {
+		dst_release(qp->route[user].dst);
+		qp->route[user].dst = NULL;
+	}
+}
+
+static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
+
+	if (!(rdma_ah_get_ah_flags(ah) & IB_AH_GRH) || !grh->sgid_attr ||
+	    grh->sgid_attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return -EINVAL;
+	memcpy(&av->source, &grh->sgid_attr->gid, sizeof(av->source));
+	memcpy(&av->target, &grh->dgid, sizeof(av->target));
+	av->ipv4 = ipv6_addr_v4mapped(&av->source);
+	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) ||
+	    ipv6_addr_any(&av->target) || ipv6_addr_is_multicast(&av->target))
+		return -EINVAL;
+	av->sgid = grh->sgid_attr;
+	av->flow_label = grh->flow_label & 0xfffff;
+	av->traffic_class = grh->traffic_class;
+	av->hop_limit = grh->hop_limit ?: DEFAULT_HOP_LIMIT;
+	av->source_port = rdma_get_udp_sport(grh->flow_label, qpn, 0);
+	return 0;
+}
+
+int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
+{
+	struct smw_av av = {};
+	struct dst_entry *dst;
+	u32 cookie;
+	int err;
+
+	err = fill_av(&av, ah, qp->ibqp.qp_num);
+	if (err)
+		return err;
+	dst = find_route(qp->link, &av, &cookie);
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	dst_release(dst);
+	rdma_hold_gid_attr(av.sgid);
+
+	spin_lock_bh(&qp->requester.lock);
+	spin_lock(&qp->responder.lock);
+	swap(qp->av, av);
+	qp->requester.peer_generation = 0;
+	drop_routes(qp);
+	spin_unlock(&qp->responder.lock);
+	spin_unlock_bh(&qp->requester.lock);
+	/* A peer on this host may be reading the old one. */
+	smw_hold_drain(qp);
+	if (av.sgid)
+		rdma_put_gid_attr(av.sgid);
+	return 0;
+}
+
+void smw_carrier_disconnect(struct smw_qp *qp)
+{
+	const struct ib_gid_attr *sgid;
+
+	spin_lock_bh(&qp->requester.lock);
+	spin_lock(&qp->responder.lock);
+	sgid = qp->av.sgid;
+	qp->av.sgid = NULL;
+	drop_routes(qp);
+	spin_unlock(&qp->responder.lock);
+	spin_unlock_bh(&qp->requester.lock);
+	smw_hold_drain(qp);
+	if (sgid)
+		rdma_put_gid_attr(sgid);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * From the wire to a queue pair. A packet is taken to its end here, in the
+ * softirq that brought it.
+ */
+#include <smw/wire.h>
+
+#include <linux/crc32.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/ipv6.h>
+
+#include <smw/carrier.h>
+#include <smw/completer.h>
+#include <smw/icrc.h>
+#include <smw/requester.h>
+#include <smw/work.h>
+
+/* Requests that may wait for a READ's responses to be sent. */
+#define BACKLOG_MAX 256
+
+/**
+ * struct smw_arrival - a packet on its way up
+ * @skb: the packet; skb->data is at the UDP header
+ * @packet: its transport headers
+ * @total: bytes of UDP payload
+ */
+struct smw_arrival {
+	struct sk_buff *skb;
+	struct smw_packet packet;
+	u32 total;
+};
+
+/* The headers that the ICRC is taken over must be plain and in one piece. */
+static bool pull_headers(struct sk_buff *skb)
+{
+	u32 want = min_t(u32, skb->len, sizeof(struct udphdr) + SMW_HEADER_MAX);
+
+	if (!pskb_may_pull(skb, want))
+		return false;
+	if (skb->protocol == htons(ETH_P_IP))
+		return ip_hdr(skb)->ihl == sizeof(struct iphdr) / 4;
+	return skb_network_header_len(skb) == sizeof(struct ipv6hdr);
+}
+
+static enum smw_reason parse(struct smw_arrival *arrival)
+{
+	struct sk_buff *skb = arrival->skb;
+	const struct udphdr *udp = udp_hdr(skb);
+	u32 len = ntohs(udp->len);
+
+	if (len < sizeof(*udp) || len > skb->len)
+		return SMW_DROP_TRUNCATED;
+	arrival->total = len - sizeof(*udp);
+	arrival->packet.span = 1;
+	return smw_packet_parse(&arrival->packet, udp + 1,
+				min_t(u32, arrival->total, skb_headlen(skb) - sizeof(*udp)),
+				arrival->total);
+}
+
+/* CRC of @len bytes at @offset of a packet, however it lies in memory. */
+static u32 crc_of(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
+{
+	struct skb_seq_state seq;
+	const u8 *run;
+	u32 done = 0;
+	u32 n;
+
+	if (offset + len <= skb_headlen(skb))
+		return crc32_le(crc, skb->data + offset, len);
+	skb_prepare_seq_read(skb, offset, offset + len, &seq);
+	while ((n = skb_seq_read(done, &run, &seq))) {
+		crc = crc32_le(crc, run, n);
+		done += n;
+	}
+	return crc;
+}
+
+static bool icrc_matches(const struct smw_arrival *arrival)
+{
+	struct sk_buff *skb = arrival->skb;
+	const u8 *bth = skb->data + sizeof(struct udphdr);
+	u32 start = sizeof(struct udphdr) + SMW_BTH_LEN;
+	u32 end = sizeof(struct udphdr) + arrival->total - SMW_ICRC_LEN;
+	__le32 icrc;
+	u32 crc;
+
+	if (skb_copy_bits(skb, end, &icrc, sizeof(icrc)))
+		return false;
+	crc = skb->protocol == htons(ETH_P_IP) ?
+	      smw_icrc_start_ipv4(ip_hdr(skb), udp_hdr(skb), bth) :
+	      smw_icrc_start_ipv6(ipv6_hdr(skb), udp_hdr(skb), bth);
+	return smw_icrc_finish(crc_of(skb, start, end - start, crc)) == icrc;
+}
+
+/* An RC queue pair listens to its peer's address alone (C9-49, A17.4.3). */
+static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
+{
+	struct in6_addr source, target;
+
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &source);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &target);
+	} else {
+		source = ipv6_hdr(skb)->saddr;
+		target = ipv6_hdr(skb)->daddr;
+	}
+	return ipv6_addr_equal(&source, &qp->av.target) &&
+	       ipv6_addr_equal(&target, &qp->av.source);
+}
+
+static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
+{
+	if (!addressed_to(qp, arrival->skb))
+		return SMW_DROP_ADDRESS;
+	/* The membership bit aside, there is one partition. */
+	if ((arrival->packet.pkey ^ SMW_PKEY) & 0x7fff)
+		return SMW_DROP_PKEY;
+	if (!icrc_matches(arrival))
+		return SMW_DROP_ICRC;
+	return SMW_OK;
+}
+
+static void payload_cursor(const struct smw_arrival *arrival, struct smw_cursor *cursor)
+{
+	smw_cursor_skb(cursor, arrival->skb,
+		       sizeof(struct udphdr) + arrival->packet.header_len);
+}
+
+/* Under responder.lock. */
+static void execute_request(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	struct smw_response response;
+	struct smw_cursor payload;
+
+	payload_cursor(arrival, &payload);
+	smw_responder_receive(qp, &arrival->packet, &payload, &response);
+	smw_wire_answer(qp, &response);
+}
+
+/*
+ * Responses leave in the order of their requests, so what comes while a READ
+ * is being answered waits. Returns true where the packet was kept.
+ */
+static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	struct smw_responder *rsp = &qp->responder;
+	bool kept = false;
+
+	spin_lock(&rsp->lock);
+	if (!rsp->stream) {
+		execute_request(qp, arrival);
+		if (rsp->stream)
+			smw_work_note(qp, SMW_NOTE_STREAM);
+	} else if (skb_queue_len(&rsp->backlog) < BACKLOG_MAX) {
+		__skb_queue_tail(&rsp->backlog, arrival->skb);
+		kept = true;
+	} else {
+		smw_count(qp->link, SMW_COUNT_DROPPED);
+	}
+	spin_unlock(&rsp->lock);
+	return kept;
+}
+
+/* What waited was checked when it came, so only its headers are read again. */
+static void execute_backlog(struct smw_qp *qp)
+{
+	struct smw_responder *rsp = &qp->responder;
+	struct smw_arrival arrival = {};
+
+	while (!rsp->stream && (arrival.skb = __skb_dequeue(&rsp->backlog))) {
+		if (!parse(&arrival))
+			execute_request(qp, &arrival);
+		consume_skb(arrival.skb);
+	}
+}
+
+bool smw_carrier_stream(struct smw_qp *qp)
+{
+	smw_wire_stream(qp);
+	execute_backlog(qp);
+	return qp->responder.stream;
+}
+
+static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	const struct smw_packet *packet = &arrival->packet;
+	struct smw_response response = {
+		.kind = packet->op->kind == SMW_KIND_ATOMIC_ACK ? SMW_RESPONSE_ATOMIC :
+								  SMW_RESPONSE_ACK,
+		.syndrome = packet->syndrome,
+		.psn = packet->psn,
+		.msn = packet->msn,
+		.original = packet->original,
+	};
+	struct smw_cursor payload;
+
+	if (packet->op->kind != SMW_KIND_READ_RESPONSE) {
+		smw_completer_response(qp, &response);
+		return;
+	}
+	payload_cursor(arrival, &payload);
+	if (smw_completer_read(qp, packet->psn, 1, packet->op->flags & SMW_OP_END,
+			       packet->payload_len, &payload) == SMW_DROP_UNEXPECTED)
+		smw_count(qp->link, SMW_COUNT_DROPPED);
+}
+
+static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	bool more;
+
+	spin_lock(&qp->requester.lock);
+	complete_response(qp, arrival);
+	more = smw_requester_run(qp);
+	spin_unlock(&qp->requester.lock);
+	if (more)
+		smw_work_note(qp, SMW_NOTE_SEND);
+}
+
+/* Returns true where the packet was kept. */
+static bool deliver(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	enum smw_reason reason = judge(qp, arrival);
+
+	if (reason) {
+		smw_count(qp->link, reason == SMW_DROP_ICRC ? SMW_COUNT_ICRC_ERROR :
+							      SMW_COUNT_DROPPED);
+		return false;
+	}
+	smw_count(qp->link, SMW_COUNT_RECEIVED_PACKETS);
+	if (arrival->packet.op->flags & SMW_OP_REQUEST)
+		return take_request(qp, arrival);
+	take_response(qp, arrival);
+	return false;
+}
+
+/* Returns true where the packet was kept. */
+static bool receive(struct net *net, struct smw_arrival *arrival)
+{
+	enum smw_reason reason = parse(arrival);
+	struct smw_qp *qp;
+	bool kept = false;
+
+	qp = smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
+	if (!qp)
+		return false;
+	if (reason)
+		smw_count(qp->link, SMW_COUNT_MALFORMED);
+	else
+		kept = deliver(qp, arrival);
+	smw_hold_drop(SMW_HOLD_QP);
+	return kept;
+}
+
+int smw_rx_packet(struct sock *sk, struct sk_buff *skb)
+{
+	struct smw_arrival arrival = { .skb = skb };
+
+	if (!pull_headers(skb) || !receive(sock_net(sk), &arrival))
+		kfree_skb(skb);
+	return 0;
+}

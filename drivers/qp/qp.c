@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <smw/qp.h>
+
+#include <linux/random.h>
+#include <linux/xarray.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include <smw/carrier.h>
+#include <smw/requester.h>
+#include <smw/responder.h>
+#include <smw/work.h>
+
+/* QP 0 and 1 are special and the last one is for multicast. */
+#define QPN_MIN 16
+#define QPN_MAX 0xfffffe
+
+/*
+ * Queue pairs of all links by number. A number is unique in the module, so
+ * that a packet finds its queue pair and with it its link in one step; the
+ * addresses decide whether the packet may have it.
+ */
+static DEFINE_XARRAY_ALLOC(qp_table);
+static u32 qp_table_next;
+
+void smw_qp_init(void)
+{
+	qp_table_next = QPN_MIN + get_random_u32_below(QPN_MAX - QPN_MIN);
+}
+
+void smw_qp_exit(void)
+{
+	WARN_ON(!xa_empty(&qp_table));
+	xa_destroy(&qp_table);
+}
+
+struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot slot)
+{
+	struct smw_qp *qp = xa_load(&qp_table, qpn);
+
+	if (!qp)
+		return NULL;
+	smw_hold_take(slot, qp);
+	/* Still there now that it is held? Only then may it be touched. */
+	if (xa_load(&qp_table, qpn) == qp && net_eq(qp->link->net, net))
+		return qp;
+	smw_hold_drop(slot);
+	return NULL;
+}
+
+void smw_qp_fail(struct smw_qp *qp)
+{
+	enum ib_qp_state state = smw_qp_state(qp);
+
+	/* A concurrent reset wins: it does not come back from RESET. */
+	do {
+		if (state == IB_QPS_RESET)
+			return;
+	} while (!try_cmpxchg(&qp->state, &state, IB_QPS_ERR));
+	smw_work_note(qp, SMW_NOTE_FLUSH);
+}
+
+void smw_qp_event(struct smw_qp *qp, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+		.event = type,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
+}
+
+int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad)
+{
+	struct smw_qp *qp = smw_qp_of(ibqp);
+	bool more;
+
+	/* User space writes the ring itself and calls without a list. */
+	if (wr) {
+		*bad = wr;
+		return -EOPNOTSUPP;
+	}
+	do {
+		spin_lock_bh(&qp->requester.lock);
+		more = smw_requester_run(qp);
+		spin_unlock_bh(&qp->requester.lock);
+	} while (more && !fatal_signal_pending(current));
+	if (more)
+		smw_work_note(qp, SMW_NOTE_SEND);
+	if (smw_qp_state(qp) == IB_QPS_ERR)
+		smw_requester_flush(qp);
+	return 0;
+}
+
+static int qp_check(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (init->qp_type != IB_QPT_RC || init->create_flags || init->srq ||
+	    init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > SMW_MAX_QP_WR || cap->max_recv_wr > SMW_MAX_QP_WR ||
+	    cap->max_send_sge > SMW_MAX_SGE || cap->max_recv_sge > SMW_MAX_SGE ||
+	    cap->max_inline_data > SMW_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+/* Bytes that a send's scatter list or inline data may take. */
+static u32 send_tail(const struct ib_qp_cap *cap)
+{
+	return max_t(u32, cap->max_send_sge * sizeof(struct smw_sge),
+		     cap->max_inline_data);
+}
+
+static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
+			    struct ib_qp_cap *cap, struct mminfo *info)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 tail = send_tail(cap);
+	int err;
+
+	spin_lock_init(&req->lock);
+	err = smw_ring_create(&req->ring, uctx, max(cap->max_send_wr, 1u),
+			      sizeof(struct rxe_send_wqe) + tail, info);
+	if (err)
+		return err;
+	req->send_size = ALIGN(sizeof(struct smw_send) + tail, 8);
+	req->sends = kvcalloc(req->ring.mask + 1, req->send_size, GFP_KERNEL);
+	if (!req->sends) {
+		smw_ring_destroy(&req->ring);
+		return -ENOMEM;
+	}
+	cap->max_send_wr = req->ring.mask;
+	cap->max_inline_data = tail;
+	return 0;
+}
+
+static void destroy_send_side(struct smw_qp *qp)
+{
+	kvfree(qp->requester.sends);
+	smw_ring_destroy(&qp->requester.ring);
+}
+
+static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
+			       struct ib_qp_cap *cap, struct mminfo *info)
+{
+	struct smw_responder *rsp = &qp->responder;
+	int err;
+
+	spin_lock_init(&rsp->lock);
+	skb_queue_head_init(&rsp->backlog);
+	rsp->max_sge = max(cap->max_recv_sge, 1u);
+	err = smw_ring_create(&rsp->ring, uctx, max(cap->max_recv_wr, 1u),
+			      struct_size_t(struct rxe_recv_wqe, dma.sge, rsp->max_sge),
+			      info);
+	if (err)
+		return err;
+	rsp->receive = kzalloc(struct_size(rsp->receive, sge, rsp->max_sge), GFP_KERNEL);
+	if (!rsp->receive) {
+		smw_ring_destroy(&rsp->ring);
+		return -ENOMEM;
+	}
+	cap->max_recv_wr = rsp->ring.mask;
+	cap->max_recv_sge = rsp->max_sge;
+	return 0;
+}
+
+static void destroy_receive_side(struct smw_qp *qp)
+{
+	kfree(qp->responder.rd_atomics);
+	kfree(qp->responder.receive);
+	smw_ring_destroy(&qp->responder.ring);
+}
+
+static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init)
+{
+	qp->link = smw_link_of(qp->ibqp.device);
+	mutex_init(&qp->modify_lock);
+	qp->state = IB_QPS_RESET;
+	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->send_cq = smw_cq_of(init->send_cq);
+	qp->recv_cq = smw_cq_of(init->recv_cq);
+	spin_lock_init(&qp->windows.lock);
+	INIT_LIST_HEAD(&qp->windows.windows);
+	smw_work_init(qp);
+}
+
+/* Make the rings and tell user space where they are. */
+static int qp_create_queues(struct smw_qp *qp, struct ib_qp_init_attr *init,
+			    struct ib_udata *udata)
+{
+	struct ib_ucontext *uctx = rdma_udata_to_uverbs_attr_bundle(udata)->context;
+	struct rxe_create_qp_resp resp = {};
+	int err;
+
+	err = create_send_side(qp, uctx, &init->cap, &resp.sq_mi);
+	if (err)
+		return err;
+	err = create_receive_side(qp, uctx, &init->cap, &resp.rq_mi);
+	if (err)
+		goto err_send;
+	qp->cap = init->cap;
+	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (err)
+		goto err_receive;
+	return 0;
+
+err_receive:
+	destroy_receive_side(qp);
+err_send:
+	destroy_send_side(qp);
+	return err;
+}
+
+int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata)
+{
+	struct smw_qp *qp = smw_qp_of(ibqp);
+	int err;
+
+	if (!udata)
+		return -EOPNOTSUPP;
+	err = qp_check(init);
+	if (err)
+		return err;
+	if (udata->outlen < sizeof(struct rxe_create_qp_resp))
+		return -EINVAL;
+	qp_init_fields(qp, init);
+	err = smw_link_claim(qp->link, SMW_OBJECT_QP, SMW_MAX_QP);
+	if (err)
+		return err;
+	err = qp_create_queues(qp, init, udata);
+	if (err)
+		goto err_release;
+	err = xa_alloc_cyclic(&qp_table, &ibqp->qp_num, qp,
+			      XA_LIMIT(QPN_MIN, QPN_MAX), &qp_table_next, GFP_KERNEL);
+	if (err < 0)
+		goto err_queues;
+	return 0;
+
+err_queues:
+	destroy_receive_side(qp);
+	destroy_send_side(qp);
+err_release:
+	smw_link_release(qp->link, SMW_OBJECT_QP);
+	return err;
+}
+
+/*
+ * The state is RESET already: nothing new begins. First whoever holds the
+ * queue pair goes, then the tasklet and timers that it may have started.
+ */
+void smw_qp_reset(struct smw_qp *qp)
+{
+	smw_hold_drain(qp);
+	smw_work_pause(qp);
+	spin_lock_bh(&qp->requester.lock);
+	spin_lock(&qp->responder.lock);
+	smw_requester_reset(qp);
+	smw_responder_reset(qp);
+	spin_unlock(&qp->responder.lock);
+	spin_unlock_bh(&qp->requester.lock);
+	skb_queue_purge(&qp->responder.backlog);
+	smw_window_release_all(&qp->windows);
+	smw_carrier_disconnect(qp);
+}
+
+int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct smw_qp *qp = smw_qp_of(ibqp);
+
+	mutex_lock(&qp->modify_lock);
+	xa_erase(&qp_table, ibqp->qp_num);
+	WRITE_ONCE(qp->state, IB_QPS_RESET);
+	WRITE_ONCE(qp->dying, true);
+	smw_qp_reset(qp);
+	mutex_unlock(&qp->modify_lock);
+	destroy_receive_side(qp);
+	destroy_send_side(qp);
+	smw_link_release(qp->link, SMW_OBJECT_QP);
+	mutex_destroy(&qp->modify_lock);
+	return 0;
+}

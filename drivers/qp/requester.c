@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <smw/requester.h>
+
+#include <smw/carrier.h>
+#include <smw/completer.h>
+#include <smw/psn.h>
+#include <smw/responder.h>
+#include <smw/work.h>
+#include <smw/wqe.h>
+
+/* Packets on the wire before the oldest one is acknowledged. */
+#define WINDOW_PACKETS 128
+/* An acknowledgement is asked for at least this often, in packets. */
+#define ACK_INTERVAL 32
+/* What a step costs besides its bytes, in bytes of SMW_TURN_BYTES. */
+#define STEP_COST 512
+
+static u32 in_flight(const struct smw_requester *req)
+{
+	return (req->psn - req->una) & SMW_PSN_MASK;
+}
+
+static void next_request(struct smw_requester *req)
+{
+	req->sending = smw_ring_next(&req->ring, req->sending);
+	req->offset = 0;
+}
+
+static void move_psn(struct smw_requester *req, u32 psn)
+{
+	req->psn = psn;
+	if (in_flight(req) > ((req->highest - req->una) & SMW_PSN_MASK))
+		req->highest = psn;
+}
+
+/* SQD finishes the message it is in and what has to be sent again. */
+static bool may_send(const struct smw_qp *qp)
+{
+	const struct smw_requester *req = &qp->requester;
+
+	if (req->rnr_wait)
+		return false;
+	switch (smw_qp_state(qp)) {
+	case IB_QPS_RTS:
+		return true;
+	case IB_QPS_SQD:
+		return req->offset || req->psn != req->highest || req->reading;
+	default:
+		return false;
+	}
+}
+
+/* The request to work on; local operations that were executed are passed by. */
+static struct smw_send *current_request(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+	struct smw_send *send;
+
+	for (;;) {
+		if (req->sending == req->fetched && !smw_wqe_fetch_send(qp))
+			return NULL;
+		send = smw_requester_send(req, req->sending);
+		if (send->state != SMW_SEND_DONE)
+			return send;
+		next_request(req);
+	}
+}
+
+static bool all_before_complete(const struct smw_requester *req)
+{
+	return req->sending == req->ring.index;
+}
+
+/* An error completes in order: after everything before it. */
+static bool settle_fault(struct smw_qp *qp, const struct smw_send *send)
+{
+	if (all_before_complete(&qp->requester))
+		smw_completer_fail(qp, smw_reason_info(send->fault)->send_status);
+	return false;
+}
+
+/*
+ * Local operations are executed once, when their turn comes: an invalidate
+ * after everything before it is complete (10.6.5.1), a bind at once unless it
+ * is fenced.
+ */
+static bool execute_local(struct smw_qp *qp, struct smw_send *send)
+{
+	struct smw_requester *req = &qp->requester;
+	bool wait = send->opcode == IB_WR_LOCAL_INV || send->flags & IB_SEND_FENCE;
+
+	if (wait && !all_before_complete(req))
+		return false;
+	if (send->opcode == IB_WR_BIND_MW)
+		send->fault = smw_window_bind(qp->link, qp->ibqp.pd, &qp->windows,
+					      &send->bind);
+	else
+		send->fault = smw_window_invalidate(qp->link, qp->ibqp.pd, &qp->windows,
+						    send->invalidate);
+	if (send->fault)
+		return true;
+	send->state = SMW_SEND_DONE;
+	next_request(req);
+	smw_completer_advance(qp);
+	return true;
+}
+
+static bool must_wait(const struct smw_qp *qp, const struct smw_send *send)
+{
+	const struct smw_requester *req = &qp->requester;
+
+	if (send->state == SMW_SEND_POSTED && send->flags & IB_SEND_FENCE &&
+	    req->rd_atomic)
+		return true;
+	if (smw_send_is_rd_atomic(send) && !send->rd_atomic &&
+	    req->rd_atomic >= qp->max_rd_atomic)
+		return true;
+	return in_flight(req) >= WINDOW_PACKETS;
+}
+
+/* Give a request its PSNs and its share of the READ and atomic limit. */
+static void start_request(struct smw_qp *qp, struct smw_send *send)
+{
+	struct smw_requester *req = &qp->requester;
+
+	if (send->state == SMW_SEND_POSTED) {
+		u32 packets = smw_send_is_atomic(send) ? 1 :
+			      smw_packet_count(send->length, qp->mtu);
+
+		send->first_psn = req->psn;
+		send->last_psn = smw_psn_add(req->psn, packets - 1);
+		send->state = SMW_SEND_STARTED;
+	}
+	if (smw_send_is_rd_atomic(send) && !send->rd_atomic) {
+		send->rd_atomic = true;
+		req->rd_atomic++;
+	}
+}
+
+/* Opcodes of a message's packets: in the middle, first, last, only. */
+static const u8 request_opcodes[][4] = {
+	[IB_WR_RDMA_WRITE] = {
+		SMW_RC_WRITE_MIDDLE, SMW_RC_WRITE_FIRST,
+		SMW_RC_WRITE_LAST, SMW_RC_WRITE_ONLY },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		SMW_RC_WRITE_MIDDLE, SMW_RC_WRITE_FIRST,
+		SMW_RC_WRITE_LAST_IMM, SMW_RC_WRITE_ONLY_IMM },
+	[IB_WR_SEND] = {
+		SMW_RC_SEND_MIDDLE, SMW_RC_SEND_FIRST,
+		SMW_RC_SEND_LAST, SMW_RC_SEND_ONLY },
+	[IB_WR_SEND_WITH_IMM] = {
+		SMW_RC_SEND_MIDDLE, SMW_RC_SEND_FIRST,
+		SMW_RC_SEND_LAST_IMM, SMW_RC_SEND_ONLY_IMM },
+	[IB_WR_SEND_WITH_INV] = {
+		SMW_RC_SEND_MIDDLE, SMW_RC_SEND_FIRST,
+		SMW_RC_SEND_LAST_INV, SMW_RC_SEND_ONLY_INV },
+	[IB_WR_RDMA_READ] = { [3] = SMW_RC_READ_REQUEST },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { [3] = SMW_RC_COMPARE_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { [3] = SMW_RC_FETCH_ADD },
+};
+
+static u8 request_opcode(const struct smw_send *send, u32 offset, u32 chunk)
+{
+	bool first = !offset || smw_send_is_read(send);
+	bool last = offset + chunk == send->length;
+
+	return request_opcodes[send->opcode][first | last << 1];
+}
+
+/*
+ * Is an acknowledgement of this packet wanted now? Yes at the end of a burst:
+ * where nothing follows that could carry the request itself, or where what
+ * follows has to wait for it.
+ */
+static bool wants_ack(struct smw_qp *qp, bool last)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 next = smw_ring_next(&req->ring, req->sending);
+	const struct smw_send *send;
+
+	if (++req->unacked >= ACK_INTERVAL || req->psn != req->highest ||
+	    smw_qp_state(qp) != IB_QPS_RTS)
+		return true;
+	if (!last)
+		return false;
+	if (next == req->fetched && !smw_wqe_fetch_send(qp))
+		return true;
+	send = smw_requester_send(req, next);
+	return send->fault || smw_send_is_local(send) || smw_send_is_rd_atomic(send) ||
+	       send->flags & IB_SEND_FENCE;
+}
+
+static void fill_packet(struct smw_qp *qp, const struct smw_send *send, u32 chunk,
+			struct smw_packet *packet)
+{
+	u32 offset = qp->requester.offset;
+
+	packet->opcode = request_opcode(send, offset, chunk);
+	packet->op = smw_opcode_lookup(packet->opcode);
+	packet->solicited = send->flags & IB_SEND_SOLICITED &&
+			    packet->op->flags & SMW_OP_RECV;
+	packet->pkey = SMW_PKEY;
+	packet->qpn = qp->dest_qpn;
+	packet->psn = qp->requester.psn;
+	packet->imm = send->imm;
+	packet->invalidate = send->invalidate;
+	if (packet->op->flags & (SMW_OP_RETH | SMW_OP_ATOMICETH)) {
+		packet->va = send->va + (smw_send_is_read(send) ? offset : 0);
+		packet->rkey = send->rkey;
+		packet->length = send->length - offset;
+		packet->compare = send->compare;
+		packet->swap_add = send->swap_add;
+	}
+	if (packet->op->flags & SMW_OP_PAYLOAD)
+		packet->payload_len = chunk;
+}
+
+static void payload_cursor(struct smw_qp *qp, struct smw_send *send,
+			   struct smw_cursor *cursor)
+{
+	if (send->flags & IB_SEND_INLINE)
+		smw_cursor_flat(cursor, send->inline_data);
+	else
+		smw_cursor_sges(cursor, qp->link, qp->ibqp.pd, send->sge,
+				send->num_sge, 0, SMW_HOLD_SEND);
+	smw_cursor_skip(cursor, qp->requester.offset);
+}
+
+/* A packet, or a run of them, was handed to a carrier: move on. */
+static void sent(struct smw_requester *req, const struct smw_send *send, u32 chunk,
+		 u32 span)
+{
+	bool whole = smw_send_is_rd_atomic(send);
+
+	move_psn(req, whole ? smw_psn_add(send->last_psn, 1) :
+			      smw_psn_add(req->psn, span));
+	req->offset += chunk;
+	if (whole || req->offset == send->length)
+		next_request(req);
+}
+
+static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 chunk = smw_send_is_rd_atomic(send) ? send->length - req->offset :
+		    min(send->length - req->offset, qp->mtu);
+	struct smw_packet packet = { .span = 1 };
+	struct smw_cursor payload;
+
+	fill_packet(qp, send, chunk, &packet);
+	packet.ack_request = wants_ack(qp, packet.op->flags & SMW_OP_END);
+	if (packet.ack_request)
+		req->unacked = 0;
+	payload_cursor(qp, send, &payload);
+	if (!smw_carrier_send(qp, SMW_ROUTE_REQUESTER, &packet,
+			      packet.payload_len ? &payload : NULL)) {
+		send->fault = payload.fault;
+		return;
+	}
+	sent(req, send, chunk, 1);
+	smw_work_arm_retransmit(qp);
+}
+
+static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
+			   struct smw_cursor *payload, struct smw_response *response)
+{
+	response->kind = SMW_RESPONSE_NONE;
+	spin_lock(&peer->responder.lock);
+	/* A READ from the wire is being answered: come again after it. */
+	if (!peer->responder.stream)
+		smw_responder_receive(peer, packet, payload, response);
+	spin_unlock(&peer->responder.lock);
+}
+
+/* Take the answer of the direct path, as from the wire. */
+static void answered(struct smw_qp *qp, const struct smw_response *response)
+{
+	if (response->kind == SMW_RESPONSE_NONE)
+		smw_work_arm_retransmit(qp);	/* lost */
+	else if (response->kind == SMW_RESPONSE_READ)
+		qp->requester.reading = true;
+	else
+		smw_completer_response(qp, response);
+}
+
+static void transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_send *send)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 chunk = smw_send_is_rd_atomic(send) ? send->length - req->offset :
+		    min_t(u32, send->length - req->offset, SMW_TURN_BYTES);
+	struct smw_packet packet = { .ack_request = true };
+	struct smw_response response;
+	struct smw_cursor payload;
+
+	fill_packet(qp, send, chunk, &packet);
+	packet.span = smw_packet_count(packet.payload_len, qp->mtu);
+	payload_cursor(qp, send, &payload);
+	exchange_local(peer, &packet, &payload, &response);
+	smw_cursor_release(&payload);
+	if (payload.fault) {
+		send->fault = payload.fault;
+		return;
+	}
+	smw_count(qp->link, SMW_COUNT_SENT_LOCAL);
+	sent(req, send, chunk, packet.span);
+	answered(qp, &response);
+}
+
+static void spend(u32 *budget, u32 bytes)
+{
+	u32 cost = min_t(u32, bytes, SMW_TURN_BYTES) + STEP_COST;
+
+	*budget -= min(*budget, cost);
+}
+
+static bool transmit(struct smw_qp *qp, struct smw_send *send, u32 *budget)
+{
+	struct smw_requester *req = &qp->requester;
+	struct smw_qp *peer = NULL;
+
+	if (must_wait(qp, send))
+		return false;
+	/* What is on the wire must not be overtaken. */
+	if (!in_flight(req))
+		peer = smw_carrier_peer(qp);
+	start_request(qp, send);
+	if (peer) {
+		spend(budget, send->length - req->offset);
+		transmit_local(qp, peer, send);
+		smw_hold_drop(SMW_HOLD_PEER);
+	} else {
+		spend(budget, qp->mtu);
+		transmit_wire(qp, send);
+	}
+	return true;
+}
+
+/* Copy the next part of the READ at the head of the queue from the peer. */
+static void read_part(struct smw_qp *qp, struct smw_qp *peer, u32 bytes, u32 offset)
+{
+	struct smw_requester *req = &qp->requester;
+	const struct smw_send *send = smw_requester_send(req, req->ring.index);
+	bool last = offset + bytes == send->length;
+	struct smw_response response = {};
+	struct smw_rd_atomic *read;
+	struct smw_cursor source;
+
+	smw_cursor_flat(&source, NULL);
+	spin_lock(&peer->responder.lock);
+	read = smw_responder_find_read(peer, req->una);
+	if (!read)
+		req->reading = false;
+	else if (!bytes || smw_responder_read(peer, read, req->una, bytes, &source,
+					      &response))
+		smw_completer_read(qp, req->una, smw_packet_count(bytes, qp->mtu), last,
+				   bytes, &source);
+	smw_cursor_release(&source);
+	spin_unlock(&peer->responder.lock);
+	if (response.kind == SMW_RESPONSE_ACK)
+		smw_completer_response(qp, &response);
+	if (last)
+		req->reading = false;
+}
+
+static bool read_local(struct smw_qp *qp, u32 *budget)
+{
+	struct smw_requester *req = &qp->requester;
+	const struct smw_send *send = smw_requester_send(req, req->ring.index);
+	u32 offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
+	u32 bytes = min_t(u32, send->length - offset, SMW_TURN_BYTES);
+	struct smw_qp *peer = smw_carrier_peer(qp);
+
+	spend(budget, bytes);
+	if (peer) {
+		read_part(qp, peer, bytes, offset);
+		smw_hold_drop(SMW_HOLD_PEER);
+	} else {
+		req->reading = false;
+	}
+	/* Given up half way: ask again, by whatever way there is now. */
+	if (!req->reading && req->una != req->psn)
+		smw_requester_rewind(qp);
+	return true;
+}
+
+/* One step of work; false where there is none that can be done now. */
+static bool step(struct smw_qp *qp, u32 *budget)
+{
+	struct smw_send *send;
+
+	if (!may_send(qp))
+		return false;
+	if (qp->requester.reading)
+		return read_local(qp, budget);
+	send = current_request(qp);
+	if (!send)
+		return false;
+	if (send->fault)
+		return settle_fault(qp, send);
+	if (!smw_send_is_local(send))
+		return transmit(qp, send, budget);
+	spend(budget, 0);
+	return execute_local(qp, send);
+}
+
+bool smw_requester_run(struct smw_qp *qp)
+{
+	u32 budget = SMW_TURN_BYTES;
+
+	while (step(qp, &budget))
+		if (!budget)
+			return true;
+	smw_completer_check_drained(qp);
+	return false;
+}
+
+/* Does this request hold the oldest unacknowledged PSN, or anything later? */
+static bool at_una(const struct smw_requester *req, const struct smw_send *send)
+{
+	if (send->state == SMW_SEND_DONE)
+		return false;
+	return send->state == SMW_SEND_POSTED ||
+	       smw_psn_diff(send->last_psn, req->una) >= 0;
+}
+
+void smw_requester_rewind(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+	struct smw_send *send = NULL;
+	u32 slot;
+
+	req->reading = false;
+	req->psn = req->una;
+	req->offset = 0;
+	for (slot = req->ring.index; slot != req->fetched;
+	     slot = smw_ring_next(&req->ring, slot)) {
+		send = smw_requester_send(req, slot);
+		if (at_una(req, send))
+			break;
+	}
+	req->sending = slot;
+	if (slot != req->fetched && send->state == SMW_SEND_STARTED)
+		req->offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
+	/* READs and atomics from here on are asked again. */
+	for (; slot != req->fetched; slot = smw_ring_next(&req->ring, slot)) {
+		send = smw_requester_send(req, slot);
+		if (send->rd_atomic)
+			req->rd_atomic--;
+		send->rd_atomic = false;
+	}
+}
+
+void smw_requester_flush(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 slots;
+
+	spin_lock_bh(&req->lock);
+	/* At most a ring full: a hostile user may go on producing. */
+	for (slots = req->ring.mask; slots; slots--) {
+		if (smw_qp_state(qp) != IB_QPS_ERR)
+			break;
+		if (req->ring.index == req->fetched && !smw_wqe_fetch_send(qp))
+			break;
+		smw_completer_flush_one(qp);
+	}
+	spin_unlock_bh(&req->lock);
+}
+
+void smw_requester_reset(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+
+	smw_ring_reset(&req->ring);
+	req->fetched = 0;
+	req->sending = 0;
+	req->offset = 0;
+	req->psn = 0;
+	req->una = 0;
+	req->highest = 0;
+	req->unacked = 0;
+	req->rd_atomic = 0;
+	req->timer_armed = false;
+	req->rnr_wait = false;
+	req->retransmitting = false;
+	req->reading = false;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#include <smw/ring.h>
+
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <rdma/ib_verbs.h>
+
+/**
+ * struct smw_ring_memory - a ring's memory and its place in the mmap space
+ * @rdma: entry of the RDMA core; its last reference frees the memory
+ * @buf: header and elements. Pages that a user has mapped outlive it.
+ */
+struct smw_ring_memory {
+	struct rdma_user_mmap_entry rdma;
+	struct rxe_queue_buf *buf;
+};
+
+int smw_ring_create(struct smw_ring *ring, struct ib_ucontext *uctx, u32 entries,
+		    u32 element_size, struct mminfo *info)
+{
+	u32 slots = roundup_pow_of_two(entries + 1);
+	u32 shift = order_base_2(element_size);
+	size_t size = PAGE_ALIGN(sizeof(struct rxe_queue_buf) + ((size_t)slots << shift));
+	struct smw_ring_memory *memory;
+	int err;
+
+	memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+	if (!memory)
+		return -ENOMEM;
+	memory->buf = vmalloc_user(size);
+	if (!memory->buf) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	err = rdma_user_mmap_entry_insert(uctx, &memory->rdma, size);
+	if (err)
+		goto err_vfree;
+	memory->buf->log2_elem_size = shift;
+	memory->buf->index_mask = slots - 1;
+	ring->buf = memory->buf;
+	ring->memory = memory;
+	ring->mask = slots - 1;
+	ring->shift = shift;
+	ring->index = 0;
+	info->offset = rdma_user_mmap_get_offset(&memory->rdma);
+	info->size = size;
+	return 0;
+
+err_vfree:
+	vfree(memory->buf);
+err_free:
+	kfree(memory);
+	return err;
+}
+
+void smw_ring_destroy(struct smw_ring *ring)
+{
+	if (ring->memory)
+		rdma_user_mmap_entry_remove(&ring->memory->rdma);
+	ring->memory = NULL;
+	ring->buf = NULL;
+}
+
+void smw_ring_reset(struct smw_ring *ring)
+{
+	/* The user produces and reads both indices in shared memory alone. */
+	WRITE_ONCE(ring->buf->producer_index, 0);
+	smw_ring_consume(ring, 0);
+}
+
+int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	struct smw_ring_memory *memory;
+	int err = -EINVAL;
+
+	entry = rdma_user_mmap_entry_get(uctx, vma);
+	if (!entry)
+		return -EINVAL;
+	memory = container_of(entry, struct smw_ring_memory, rdma);
+	if (vma->vm_end - vma->vm_start <= entry->npages * PAGE_SIZE)
+		err = remap_vmalloc_range(vma, memory->buf, 0);
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}
+
+void smw_ring_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	struct smw_ring_memory *memory =
+		container_of(entry, struct smw_ring_memory, rdma);
+
+	vfree(memory->buf);
+	kfree(memory);
+}

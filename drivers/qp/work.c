@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * When things happen later. Nothing else in the module schedules anything.
+ */
+#include <smw/work.h>
+
+#include <smw/carrier.h>
+#include <smw/compat.h>
+#include <smw/completer.h>
+#include <smw/requester.h>
+#include <smw/responder.h>
+#include <smw/retry.h>
+
+void smw_work_note(struct smw_qp *qp, enum smw_note note)
+{
+	set_bit(note, &qp->notes);
+	if (!READ_ONCE(qp->dying))
+		tasklet_schedule(&qp->task);
+}
+
+static void work_send(struct smw_qp *qp)
+{
+	bool more;
+
+	spin_lock(&qp->requester.lock);
+	more = smw_requester_run(qp);
+	spin_unlock(&qp->requester.lock);
+	if (more)
+		smw_work_note(qp, SMW_NOTE_SEND);
+}
+
+static void work_stream(struct smw_qp *qp)
+{
+	bool more;
+
+	spin_lock(&qp->responder.lock);
+	more = smw_carrier_stream(qp);
+	spin_unlock(&qp->responder.lock);
+	if (more)
+		smw_work_note(qp, SMW_NOTE_STREAM);
+}
+
+static void work_run(struct tasklet_struct *task)
+{
+	struct smw_qp *qp = from_tasklet(qp, task, task);
+	unsigned long notes = xchg(&qp->notes, 0);
+
+	if (notes & BIT(SMW_NOTE_STREAM))
+		work_stream(qp);
+	if (notes & BIT(SMW_NOTE_SEND))
+		work_send(qp);
+	if (notes & BIT(SMW_NOTE_FLUSH)) {
+		smw_requester_flush(qp);
+		smw_responder_flush(qp);
+	}
+}
+
+static void start_timer(struct smw_qp *qp, struct hrtimer *timer, u64 ns)
+{
+	if (!READ_ONCE(qp->dying))
+		hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+void smw_work_arm_retransmit(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+	u64 ns = smw_ack_timeout_ns(qp->timeout);
+
+	if (req->timer_armed || !ns)
+		return;
+	req->timer_armed = true;
+	req->armed_progress = req->progress;
+	start_timer(qp, &qp->retransmit_timer, ns);
+}
+
+/* No answer for a whole timeout: IBTA 9.7.6.1.3. */
+static void retransmit(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+
+	smw_count(qp->link, SMW_COUNT_ACK_TIMEOUT);
+	if (!req->retries) {
+		smw_count(qp->link, SMW_COUNT_RETRY_EXCEEDED);
+		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
+		return;
+	}
+	req->retries--;
+	smw_requester_rewind(qp);
+	smw_work_note(qp, SMW_NOTE_SEND);
+}
+
+static bool awaits_answer(const struct smw_qp *qp)
+{
+	enum ib_qp_state state = smw_qp_state(qp);
+
+	return (state == IB_QPS_RTS || state == IB_QPS_SQD) &&
+	       qp->requester.una != qp->requester.highest;
+}
+
+static enum hrtimer_restart retransmit_fired(struct hrtimer *timer)
+{
+	struct smw_qp *qp = container_of(timer, struct smw_qp, retransmit_timer);
+	struct smw_requester *req = &qp->requester;
+
+	spin_lock(&req->lock);
+	req->timer_armed = false;
+	if (awaits_answer(qp)) {
+		if (req->progress == req->armed_progress && !req->rnr_wait)
+			retransmit(qp);
+		smw_work_arm_retransmit(qp);
+	}
+	spin_unlock(&req->lock);
+	return HRTIMER_NORESTART;
+}
+
+void smw_work_start_rnr(struct smw_qp *qp, u8 code)
+{
+	qp->requester.rnr_wait = true;
+	start_timer(qp, &qp->rnr_timer, smw_rnr_timer_ns(code));
+}
+
+static enum hrtimer_restart rnr_fired(struct hrtimer *timer)
+{
+	struct smw_qp *qp = container_of(timer, struct smw_qp, rnr_timer);
+
+	spin_lock(&qp->requester.lock);
+	qp->requester.rnr_wait = false;
+	spin_unlock(&qp->requester.lock);
+	smw_work_note(qp, SMW_NOTE_SEND);
+	return HRTIMER_NORESTART;
+}
+
+void smw_work_init(struct smw_qp *qp)
+{
+	tasklet_setup(&qp->task, work_run);
+	smw_hrtimer_setup(&qp->retransmit_timer, retransmit_fired, CLOCK_MONOTONIC,
+			  HRTIMER_MODE_REL_SOFT);
+	smw_hrtimer_setup(&qp->rnr_timer, rnr_fired, CLOCK_MONOTONIC,
+			  HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * The state is RESET, so whatever still runs starts nothing new: timers that
+ * the tasklet or a packet armed meanwhile go in the second round.
+ */
+void smw_work_pause(struct smw_qp *qp)
+{
+	int round;
+
+	for (round = 0; round < 2; round++) {
+		hrtimer_cancel(&qp->retransmit_timer);
+		hrtimer_cancel(&qp->rnr_timer);
+		tasklet_kill(&qp->task);
+	}
+	WRITE_ONCE(qp->notes, 0);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Work requests: from the user's ring to private memory, once.
+ */
+#ifndef SMW_WQE_H
+#define SMW_WQE_H
+
+#include <smw/qp.h>
+
+/**
+ * smw_wqe_fetch_send() - copy the next send request out of the ring
+ * @qp: a queue pair; requester.lock held
+ *
+ * What cannot be executed is marked in ->fault, to fail in its turn.
+ *
+ * Return: false where there is none.
+ */
+bool smw_wqe_fetch_send(struct smw_qp *qp);
+
+/**
+ * smw_wqe_fetch_receive() - take the next receive request out of the ring
+ * @qp: a queue pair; responder.lock held; responder.have_receive is false
+ * @reason: out: SMW_OK, SMW_RNR where there is none, or SMW_RECV_PROTECTION
+ *          where it was taken but cannot be used
+ *
+ * Return: true where one was taken.
+ */
+bool smw_wqe_fetch_receive(struct smw_qp *qp, enum smw_reason *reason);
+
+/* What a send request is to the requester; any opcode that is none of these
+ * carries a fault.
+ */
+static inline bool smw_send_is_local(const struct smw_send *send)
+{
+	return send->opcode == IB_WR_BIND_MW || send->opcode == IB_WR_LOCAL_INV;
+}
+
+static inline bool smw_send_is_read(const struct smw_send *send)
+{
+	return send->opcode == IB_WR_RDMA_READ;
+}
+
+static inline bool smw_send_is_atomic(const struct smw_send *send)
+{
+	return send->opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	       send->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Does it wait for data from the responder? */
+static inline bool smw_send_is_rd_atomic(const struct smw_send *send)
+{
+	return smw_send_is_read(send) || smw_send_is_atomic(send);
+}
+
+#endif /* SMW_WQE_H */
