@@ -4,6 +4,7 @@
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <rdma/ib_umem.h>
+#include <rdma/iter.h>
 
 #include <smw/key.h>
 #include <smw/kunit.h>

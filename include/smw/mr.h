@@ -11,6 +11,7 @@
 #include <smw/reason.h>
 
 struct ib_umem;
+struct smw_link;
 
 /**
  * struct smw_mr - a registered region of user memory

@@ -178,6 +178,7 @@ struct smw_requester {
 	u32 armed_progress;
 	bool timer_armed;
 	bool rnr_wait;
+	bool retransmitting;
 	bool reading;
 	bool drained;
 	u32 peer_generation;
