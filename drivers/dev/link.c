@@ -15,13 +15,14 @@
 #include <rdma/rdma_netlink.h>
 
 #include <smw/key.h>
+#include <smw/loopback.h>
 #include <smw/netdev.h>
 #include <smw/verbs.h>
 #include <smw/wire.h>
 
 static DEFINE_SPINLOCK(links_lock);	/* protects links */
 static LIST_HEAD(links);
-static struct workqueue_struct *reaper;
+static struct workqueue_struct *workqueue;
 
 static struct smw_link *find_link(const struct net_device *netdev)
 {
@@ -38,11 +39,11 @@ struct smw_link *smw_links_find(const struct net_device *netdev)
 {
 	struct smw_link *link;
 
-	spin_lock(&links_lock);
+	spin_lock_bh(&links_lock);
 	link = find_link(netdev);
 	if (link)
 		get_device(&link->ibdev.dev);
-	spin_unlock(&links_lock);
+	spin_unlock_bh(&links_lock);
 	return link;
 }
 
@@ -51,15 +52,15 @@ static struct smw_link *first_link(const struct net *net)
 {
 	struct smw_link *link;
 
-	spin_lock(&links_lock);
+	spin_lock_bh(&links_lock);
 	list_for_each_entry(link, &links, node) {
 		if (net && link->net != net)
 			continue;
 		get_device(&link->ibdev.dev);
-		spin_unlock(&links_lock);
+		spin_unlock_bh(&links_lock);
 		return link;
 	}
-	spin_unlock(&links_lock);
+	spin_unlock_bh(&links_lock);
 	return NULL;
 }
 
@@ -85,7 +86,12 @@ void smw_links_remove(const struct net *net)
 		ib_unregister_device(&link->ibdev);
 		smw_links_put(link);
 	}
-	flush_workqueue(reaper);
+	flush_workqueue(workqueue);
+}
+
+bool smw_links_queue(struct work_struct *work)
+{
+	return queue_work(workqueue, work);
 }
 
 /*
@@ -143,11 +149,11 @@ static bool list_link(struct smw_link *link)
 {
 	bool first;
 
-	spin_lock(&links_lock);
+	spin_lock_bh(&links_lock);
 	first = !find_link(link->held);
 	if (first)
 		list_add_tail(&link->node, &links);
-	spin_unlock(&links_lock);
+	spin_unlock_bh(&links_lock);
 	return first;
 }
 
@@ -186,15 +192,15 @@ static int attach(struct smw_link *link, struct net_device *netdev)
 	return err;
 }
 
-/* The memory stays until the reaper is done with it. */
+/* The memory stays until the reaping is done with it. */
 static void detach(struct smw_link *link)
 {
 	RCU_INIT_POINTER(link->netdev, NULL);
 	netdev_put(link->held, &link->netdev_tracker);
-	spin_lock(&links_lock);
-	queue_work(reaper, &link->reap);
+	spin_lock_bh(&links_lock);
+	queue_work(workqueue, &link->reap);
 	list_del(&link->node);
-	spin_unlock(&links_lock);
+	spin_unlock_bh(&links_lock);
 }
 
 static struct smw_link *alloc_link(const struct net_device *netdev)
@@ -207,6 +213,7 @@ static struct smw_link *alloc_link(const struct net_device *netdev)
 	link->same_host = true;
 	INIT_LIST_HEAD(&link->windows);
 	spin_lock_init(&link->windows_lock);
+	INIT_WORK(&link->rescan, smw_loopback_rescan);
 	INIT_WORK(&link->reap, reap_link);
 	link->counters = alloc_percpu(struct smw_counters);
 	if (!link->counters)
@@ -315,8 +322,8 @@ static struct rdma_link_ops link_ops = {
 
 int smw_links_init(void)
 {
-	reaper = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
-	if (!reaper)
+	workqueue = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
+	if (!workqueue)
 		return -ENOMEM;
 	rdma_link_register(&link_ops);
 	return 0;
@@ -326,5 +333,5 @@ void smw_links_exit(void)
 {
 	rdma_link_unregister(&link_ops);
 	smw_links_remove(NULL);
-	destroy_workqueue(reaper);
+	destroy_workqueue(workqueue);
 }

@@ -10,6 +10,7 @@
 
 #include <smw/debugfs.h>
 #include <smw/links.h>
+#include <smw/loopback.h>
 #include <smw/netdev.h>
 #include <smw/qp.h>
 #include <smw/verbs.h>
@@ -29,12 +30,17 @@ static int __init smw_init(void)
 	err = smw_netdev_init();
 	if (err)
 		goto exit_debugfs;
-	err = smw_links_init();
+	err = smw_loopback_init();
 	if (err)
 		goto exit_netdev;
+	err = smw_links_init();
+	if (err)
+		goto exit_loopback;
 	pr_info("software RoCE v2 with memory windows, version " SMW_VERSION "\n");
 	return 0;
 
+exit_loopback:
+	smw_loopback_exit();
 exit_netdev:
 	smw_netdev_exit();
 exit_debugfs:
@@ -53,6 +59,7 @@ exit_qp:
 static void __exit smw_exit(void)
 {
 	smw_links_exit();
+	smw_loopback_exit();
 	smw_netdev_exit();
 	smw_debugfs_exit();
 	smw_sock_exit();

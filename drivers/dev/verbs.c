@@ -18,7 +18,8 @@
 
 /* The version of <rdma/rdma_user_rxe.h> that stock librxe speaks. */
 #define SMW_PROVIDER_ABI	2
-#define SMW_GID_TABLE_LEN	1024
+/* Each entry costs three files in sysfs for each namespace. */
+#define SMW_GID_TABLE_LEN	256
 /* No IEEE OUI: the value for software. */
 #define SMW_VENDOR_ID		0xffffff
 /* 4.096 us * 2^15: how long an answer of this device may take. */

@@ -66,6 +66,8 @@ struct smw_counters {
  * @windows: list of all windows, for debugfs, under @windows_lock
  * @windows_lock: protects @windows; never taken by the data path
  * @node: in the module's list of links; owner: dev/link.c
+ * @rescan: looks at the addresses again; owner: dev/loopback.c
+ * @stale_gids: an address went since the last look; owner: dev/loopback.c
  * @reap: lets go of the memory when its driver's code is done; owner: dev/link.c
  * @debugfs: this link's folder; owner: dev/debugfs.c
  */
@@ -83,6 +85,8 @@ struct smw_link {
 	struct list_head windows;
 	spinlock_t windows_lock;
 	struct list_head node;
+	struct work_struct rescan;
+	bool stale_gids;
 	struct work_struct reap;
 	struct dentry *debugfs;
 };

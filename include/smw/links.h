@@ -25,6 +25,7 @@ void smw_links_exit(void);
  * @netdev: the netdev
  *
  * Keeps the link's memory only: the link may be going.
+ * Context: any but hard interrupts.
  *
  * Return: the link, to be given back by smw_links_put(), or NULL.
  */
@@ -43,6 +44,16 @@ static inline void smw_links_put(struct smw_link *link)
  * Context: may sleep, without RTNL.
  */
 void smw_links_remove(const struct net *net);
+
+/**
+ * smw_links_queue() - have work done later
+ * @work: the work; keeps its link registered while it runs
+ *
+ * The module's end waits for it. Context: any.
+ *
+ * Return: false where it is queued already.
+ */
+bool smw_links_queue(struct work_struct *work);
 
 /* ops.dealloc_driver: give back everything that a link has. */
 void smw_link_dealloc(struct ib_device *ibdev);

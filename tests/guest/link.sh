@@ -21,7 +21,28 @@ has_gid() { gid_index "$1" "$2" >/dev/null; }
 lacks_gid() { ! has_gid "$1" "$2"; }
 state_is() { grep -q "$2" "$sysfs/$1/ports/1/state"; }
 active_mtu_is() { ibv_devinfo -d "$1" | grep -q "active_mtu:.*$2 "; }
+# A command that fails, as a command that errexit sees.
+not() { ! "$@"; }
+write() { echo "$2" >"$1"; }
 log_length() { dmesg | wc -l; }
+
+# case_of NAME COMMAND...: a case; what it leaves behind does not fail the next.
+case_of() {
+	check "$1" with_end "${@:2}"
+	local path
+	for path in "$sysfs"/smw*; do
+		[[ -e $path ]] || continue
+		[[ $kept == "${path##*/}" ]] || rdma link delete "${path##*/}"
+	done
+}
+
+with_end() {
+	# shellcheck disable=SC2046
+	trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+	# What was tried last is at the end of a failing case's output.
+	set -x
+	"$@"
+}
 
 # refused WORDS LOG -- COMMAND...: COMMAND fails saying WORDS (its errno's text),
 # the kernel says LOG in one line and no more, and there is no new device.
@@ -65,7 +86,7 @@ shows_itself() {
 	ibv_devinfo -v -d smw0 >"$scratch/devinfo"
 	grep -q MEM_WINDOW$ "$scratch/devinfo"
 	grep -q MEM_WINDOW_TYPE_2B "$scratch/devinfo"
-	! grep MEM_WINDOW_TYPE_2A "$scratch/devinfo"
+	not grep MEM_WINDOW_TYPE_2A "$scratch/devinfo"
 }
 
 counters() {
@@ -83,7 +104,7 @@ debugfs_files() {
 	[[ $(<$debugfs/smw0/same_host) == 1 ]]
 	echo 0 >$debugfs/smw0/same_host
 	[[ $(<$debugfs/smw0/same_host) == 0 ]]
-	! echo 2 >$debugfs/smw0/same_host
+	not write $debugfs/smw0/same_host 2
 	echo 1 >$debugfs/smw0/same_host
 	grep -q '^rkey type state' $debugfs/smw0/windows
 }
@@ -152,17 +173,21 @@ loopback() {
 	rdma link delete smw1
 }
 
+# watch_events DEVICE: have it open, and its events in a file.
+watch_events() {
+	rm -f "$scratch/events"
+	stdbuf -oL ibv_asyncwatch -d "$1" >"$scratch/events" 2>&1 &
+	until_true 5 grep -q 'async event FD' "$scratch/events"
+}
+
 down_and_up() {
-	ibv_asyncwatch -d smw0 >"$scratch/events" 2>&1 &
-	local watcher=$!
-	until_true 5 test -s "$scratch/events"
+	watch_events smw0
 	ip link set eth0 down
 	state_is smw0 DOWN
-	until_true 5 grep -q 'port error' "$scratch/events"
+	until_true 5 grep -q PORT_ERR "$scratch/events"
 	ip link set eth0 up
 	until_true 5 state_is smw0 ACTIVE
-	until_true 5 grep -q 'port active' "$scratch/events"
-	kill "$watcher"
+	until_true 5 grep -q PORT_ACTIVE "$scratch/events"
 	cat "$scratch/events"
 	ip -6 addr replace "$SMW_ADDR6/64" dev eth0 nodad
 	until_true 5 has_gid smw0 "$SMW_ADDR"
@@ -240,13 +265,10 @@ netdev_deleted() {
 # Once the link is gone, so is what the application had of it.
 deleted_while_open() {
 	add smw1 near
-	ibv_asyncwatch -d smw1 >"$scratch/events" 2>&1 &
-	local watcher=$!
-	until_true 5 test -s "$scratch/events"
+	watch_events smw1
 	timeout 5 rdma link delete smw1
 	link_gone smw1
-	until_true 5 grep -qi 'fatal' "$scratch/events"
-	kill "$watcher"
+	until_true 5 grep -q DEVICE_FATAL "$scratch/events"
 	add smw1 near
 	rdma link delete smw1
 }
@@ -298,23 +320,20 @@ kernel_memory() {
 }
 
 # batch FILE: run rdma's commands, whose failure is wanted or not.
-batch() { rdma -force -batch "$1" >"$scratch/batch" 2>&1 || true; }
+batch() { rdma -f -b "$1" >"$scratch/batch" 2>&1 || true; }
+
+repeat() { yes "$2" | head -n "$(($1 * $(wc -l <<<"$2")))"; }
 
 failing_adds() {
-	local i before after
-	modprobe dummy
+	local before after
 	hold_port AF_INET 0.0.0.0 &
 	local holder=$!
 	until_true 10 grep -q bound "$scratch/bound"
-	for ((i = 0; i < 334; i++)); do
-		echo link add smw1 type smw netdev dummy0
-		echo link add smw2 type smw netdev eth0.5
-		echo link add a/b type smw netdev eth0
-	done >"$scratch/port"
-	for ((i = 0; i < 500; i++)); do
-		echo link add smw1 type smw netdev eth0
-		echo link add smw0 type smw netdev dummy0
-	done >"$scratch/twice"
+	repeat 334 'link add smw1 type smw netdev dummy0
+link add smw2 type smw netdev eth0.5
+link add a/b type smw netdev eth0' >"$scratch/port"
+	repeat 500 'link add smw1 type smw netdev eth0
+link add smw0 type smw netdev dummy0' >"$scratch/twice"
 	ip link add link eth0 name eth0.5 type vlan id 5
 	head -n 150 "$scratch/port" >"$scratch/warm"
 	batch "$scratch/warm"
@@ -341,11 +360,9 @@ failing_adds() {
 }
 
 adds_and_deletes() {
-	local i before after
-	for ((i = 0; i < 100; i++)); do
-		echo link add smw0 type smw netdev eth0
-		echo link delete smw0
-	done >"$scratch/cycles"
+	local before after
+	repeat 100 'link add smw0 type smw netdev eth0
+link delete smw0' >"$scratch/cycles"
 	batch "$scratch/cycles"
 	before=$(kernel_memory)
 	batch "$scratch/cycles"
@@ -363,7 +380,7 @@ racing() {
 		ip link add doomed type dummy
 		add smw1 doomed 2>/dev/null &
 		add smw2 doomed 2>/dev/null &
-		((i % 3)) || { wait; [[ $(ls $sysfs | wc -l) == 1 ]]; }
+		((i % 3)) || { wait; [[ $(wc -w <<<"$(ls $sysfs)") == 1 ]]; }
 		ip link delete doomed
 		wait
 		until_true 5 link_gone smw1
@@ -446,7 +463,7 @@ device_moved() {
 	add smw0 eth0
 	ip netns add cage
 	rdma dev set smw0 netns cage
-	! link_exists smw0
+	not link_exists smw0
 	ip netns exec cage rdma link show smw0/1
 	[[ -d $debugfs/smw0 ]]
 	ip netns delete cage
@@ -477,59 +494,63 @@ beside_rxe() {
 
 before_rxe() {
 	add smw0 eth0
-	! modprobe rdma_rxe 2>/dev/null
+	not modprobe rdma_rxe
 	link_is_active smw0
 	rdma link delete smw0
 	modprobe rdma_rxe
 	modprobe -r rdma_rxe
 }
 
+# The link that stays from case to case.
+kept=
 modprobe ib_uverbs
 modprobe dummy numdummies=0
 ip link add dummy0 type dummy
 
-check 'rdma system set netns exclusive; a device moves to a namespace and back' device_moved
+case_of 'rdma system set netns exclusive; a device moves to a namespace and back' device_moved
 far_up
-check 'rdma link add loads the module: a line for it and one for the link' load_by_alias
-check 'state, netdev, parent, pkey, GIDs, window flags' shows_itself
-check 'counters in rdma statistic and sysfs' counters
-check 'debugfs: same_host switch, list of windows' debugfs_files
-check 'rdma dev set name' renamed_device
-check 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
-check 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 dummy0
-check 'bad names are refused' bad_names
-check 'a name of 63 characters' names_of_64
-check 'a netdev that is not there' no_netdev
+kept=smw0
+case_of 'rdma link add loads the module: a line for it and one for the link' load_by_alias
+case_of 'state, netdev, parent, pkey, GIDs, window flags' shows_itself
+case_of 'counters in rdma statistic and sysfs' counters
+case_of 'debugfs: same_host switch, list of windows' debugfs_files
+case_of 'rdma dev set name' renamed_device
+case_of 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
+case_of 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 dummy0
+case_of 'bad names are refused' bad_names
+case_of 'a name of 63 characters' names_of_64
+case_of 'a netdev that is not there' no_netdev
 if modprobe ipip 2>/dev/null; then
-	check 'a netdev that is no Ethernet' not_ethernet ipip
+	case_of 'a netdev that is no Ethernet' not_ethernet ipip
 else
 	skip 'a netdev that is no Ethernet' 'no ipip module'
 fi
-check 'VLAN: refused, and its address is on the link below' vlan
-check 'loopback: GIDs, and follows addresses' loopback
-check 'netdev down and up: state, events, GIDs' down_and_up
-check 'carrier' carrier
-check 'MTU' mtu
-check 'addresses: IPv4, IPv6, MAC' addresses
-check 'netdev renamed' renamed_netdev
-check 'netdev deleted' netdev_deleted
-check 'link deleted while an application has it open' deleted_while_open
+case_of 'VLAN: refused, and its address is on the link below' vlan
+case_of 'loopback: GIDs, and follows addresses' loopback
+case_of 'netdev down and up: state, events, GIDs' down_and_up
+case_of 'carrier' carrier
+case_of 'MTU' mtu
+case_of 'addresses: IPv4, IPv6, MAC' addresses
+case_of 'netdev renamed' renamed_netdev
+case_of 'netdev deleted' netdev_deleted
+case_of 'link deleted while an application has it open' deleted_while_open
+kept=
 rdma link delete smw0
-check 'ports are open while there are links' ports_open_with_links
-check 'UDP port taken' port_taken AF_INET 0.0.0.0
-check 'UDP port taken for one address' port_taken AF_INET 127.0.0.1
-check 'UDP port taken for IPv6 alone' port_taken AF_INET6 ::
-check '2,000 failing adds leave nothing' failing_adds
-check '200 links made and deleted leave nothing' adds_and_deletes
-check 'adds race with each other and with the end of the netdev' racing
-check 'module removed with links up' module_removed
-check 'namespace deleted with links on veth and lo' namespace_deleted
-check 'netdev moved to another namespace' netdev_moved
-check 'namespace deleted under a physical netdev' physical_netdev
-check 'namespace without IPv6' no_ipv6
+case_of 'ports are open while there are links' ports_open_with_links
+case_of 'UDP port taken' port_taken AF_INET 0.0.0.0
+case_of 'UDP port taken for one address' port_taken AF_INET 127.0.0.1
+case_of 'UDP port taken for IPv6 alone' port_taken AF_INET6 ::
+case_of '2,000 failing adds leave nothing' failing_adds
+case_of '200 links made and deleted leave nothing' adds_and_deletes
+case_of 'adds race with each other and with the end of the netdev' racing
+case_of 'module removed with links up' module_removed
+case_of 'namespace deleted with links on veth and lo' namespace_deleted
+case_of 'netdev moved to another namespace' netdev_moved
+case_of 'namespace deleted under a physical netdev' physical_netdev
+case_of 'namespace without IPv6' no_ipv6
 if modinfo rdma_rxe >/dev/null 2>&1; then
-	check 'rdma_rxe first: port taken; its exit takes our links along' beside_rxe
-	check 'rdma_rxe second: it does not load' before_rxe
+	case_of 'rdma_rxe first: port taken; its exit takes our links along' beside_rxe
+	case_of 'rdma_rxe second: it does not load' before_rxe
 else
 	skip 'rdma_rxe first: port taken; its exit takes our links along' 'no rdma_rxe'
 	skip 'rdma_rxe second: it does not load' 'no rdma_rxe'
