@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues: notification, overrun, resizing. */
+#include "qp_env.h"
+
+#include <poll.h>
+
+/* Is there a completion event now, or within @ms? */
+static bool notified(struct rdma_end *end, int ms)
+{
+	struct pollfd fd = { end->channel->fd, POLLIN, 0 };
+
+	return poll(&fd, 1, ms * (int)ktap_opt.scale) == 1;
+}
+
+static void take_event(struct rdma_end *end)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	check(!ibv_get_cq_event(end->channel, &cq, &context),
+	      "ibv_get_cq_event");
+	check(cq == end->rcq, "the event is about its CQ");
+	ibv_ack_cq_events(cq, 1);
+}
+
+static void send_one(struct qp_env *e, unsigned int flags)
+{
+	struct rdma_wr w;
+
+	rdma_recv(&e->b, 1, NULL, 0, 0);
+	rdma_wr_send(&w, NULL, 0, 0);
+	w.wr.send_flags |= flags;
+	check_eq(rdma_do(&e->a, &w, NULL), IBV_WC_SUCCESS, "a send");
+}
+
+/* One event for one request for notification. */
+static void any_event(long arg)
+{
+	struct qp_env e;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	send_one(&e, 0);
+	qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	check(!notified(&e.b, 20), "no event that was not asked for");
+	for (int i = 0; i < 3; i++) {
+		check_errno(ibv_req_notify_cq(e.b.rcq, 0), 0,
+			    "ibv_req_notify_cq");
+		check(!notified(&e.b, 0), "no event before a completion");
+		send_one(&e, 0);
+		check(notified(&e.b, RDMA_WAIT_MS), "an event comes");
+		take_event(&e.b);
+		send_one(&e, 0);
+		check(!notified(&e.b, 20), "and no other");
+		qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+		qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	}
+	qp_close(&e);
+}
+
+static void solicited_event(long arg)
+{
+	struct qp_env e;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	check_errno(ibv_req_notify_cq(e.b.rcq, 1), 0, "ibv_req_notify_cq");
+	send_one(&e, 0);
+	qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	check(!notified(&e.b, 20), "an unsolicited message is no event");
+	send_one(&e, IBV_SEND_SOLICITED);
+	check(notified(&e.b, RDMA_WAIT_MS), "a solicited message is");
+	take_event(&e.b);
+	qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	/* a completion in error counts as solicited */
+	check_errno(ibv_req_notify_cq(e.b.rcq, 1), 0, "ibv_req_notify_cq");
+	rdma_recv(&e.b, 2, NULL, 0, 0);
+	check_errno(rdma_to_state(&e.b, IBV_QPS_ERR), 0, "to ERR");
+	check(notified(&e.b, RDMA_WAIT_MS), "a completion in error is");
+	take_event(&e.b);
+	qp_expect(e.b.rcq, 2, IBV_WC_WR_FLUSH_ERR, "the receive");
+	qp_close(&e);
+}
+
+/* The last packet of a long message carries the solicited bit. */
+static void solicited_long(long arg)
+{
+	struct rdma_wr w;
+	struct qp_env e;
+
+	qp_open(&e, NULL, 65536);
+	check_errno(ibv_req_notify_cq(e.b.rcq, 1), 0, "ibv_req_notify_cq");
+	rdma_recv(&e.b, 1, e.bbuf.addr, 65536, e.bbuf.mr->lkey);
+	qp_build(&e, &w, (enum qp_op)arg, 0, 20000);
+	w.wr.send_flags |= IBV_SEND_SOLICITED;
+	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS, "the request");
+	check(notified(&e.b, RDMA_WAIT_MS), "a solicited message is an event");
+	take_event(&e.b);
+	qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	qp_close(&e);
+}
+
+/* More completions than a CQ holds: an event about it, and no harm beyond. */
+static void overrun(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_wr w;
+	struct qp_env e;
+	int n;
+
+	(void)arg;
+	conf.cqe = 8;
+	conf.cap.max_send_wr = 1024;
+	qp_open(&e, &conf, 4096);
+	n = e.a.scq->cqe + 2;
+	if (n > 1024)
+		ktap_skip("the smallest CQ has %d entries", e.a.scq->cqe);
+	for (int i = 0; i < n; i++) {
+		qp_build(&e, &w, QP_WRITE, 0, 8);
+		if (rdma_try_post(&e.a, rdma_wr_chain(&w, 1)))
+			break;
+	}
+	check(rdma_wait_event(&e.dev, IBV_EVENT_CQ_ERR, e.a.scq, RDMA_WAIT_MS),
+	      "IBV_EVENT_CQ_ERR comes");
+	/* what is in it may or may not be had; asking does not hurt */
+	for (int i = 0; i < n; i++) {
+		struct ibv_wc wc;
+
+		if (ibv_poll_cq(e.a.scq, 1, &wc) <= 0)
+			break;
+	}
+	rdma_buf_destroy(&e.abuf);
+	rdma_buf_destroy(&e.bbuf);
+	rdma_end_destroy(&e.a);
+	rdma_end_destroy(&e.b);
+	rdma_dev_close(&e.dev);
+
+	qp_open(&e, NULL, 4096);
+	qp_expect_works(&e);
+	qp_close(&e);
+}
+
+/* A CQ is resized with its contents; it cannot become too small for them. */
+static void resize(long arg)
+{
+	struct rdma_wr w[20];
+	struct qp_env e;
+	int err;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	for (size_t i = 0; i < 20; i++) {
+		qp_build(&e, &w[i], QP_WRITE, 0, 8);
+		rdma_post(&e.a, rdma_wr_chain(&w[i], 1));
+	}
+	/* all of them are in the CQ when a message after them was received */
+	rdma_recv(&e.b, 1, NULL, 0, 0);
+	{
+		struct rdma_wr last;
+
+		rdma_wr_send(&last, NULL, 0, 0);
+		last.wr.send_flags = 0;
+		rdma_post(&e.a, rdma_wr_chain(&last, 1));
+	}
+	qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	qp_expect(e.a.scq, w[0].wr.wr_id, IBV_WC_SUCCESS, "a write");
+	err = ibv_resize_cq(e.a.scq, 1000);
+	if (err == EOPNOTSUPP)
+		ktap_skip("CQs cannot be resized");
+	check_errno(err, 0, "ibv_resize_cq to 1000");
+	check(e.a.scq->cqe >= 1000, "it has as many entries");
+	qp_expect(e.a.scq, w[1].wr.wr_id, IBV_WC_SUCCESS, "a write");
+	check_errno(ibv_resize_cq(e.a.scq, 4), EINVAL,
+		    "ibv_resize_cq to less than there is in it");
+	check_errno(ibv_resize_cq(e.a.scq, 50), 0, "ibv_resize_cq to 50");
+	for (size_t i = 2; i < 20; i++)
+		qp_expect(e.a.scq, w[i].wr.wr_id, IBV_WC_SUCCESS, "a write");
+	qp_expect_none(e.a.scq, "no more");
+	for (int round = 0; round < 10; round++)
+		qp_expect_works(&e);
+	qp_close(&e);
+}
+
+/* One CQ for both queues of both ends. */
+static void shared(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct ibv_qp_init_attr init = {
+		.cap = conf.cap,
+		.qp_type = IBV_QPT_RC,
+	};
+	bool seen[4] = { false };
+	struct rdma_wr w;
+	struct qp_env e;
+
+	(void)arg;
+	qp_open_unconnected(&e, &conf, 4096);
+	init.send_cq = init.recv_cq = e.a.scq;
+	for (int i = 0; i < 2; i++) {
+		struct rdma_end *end = i ? &e.b : &e.a;
+
+		check_errno(ibv_destroy_qp(end->qp), 0, "ibv_destroy_qp");
+		end->qp = ibv_create_qp(end->pd, &init);
+		check(end->qp, "ibv_create_qp");
+	}
+	rdma_connect(&e.a, &e.b);
+	for (uint64_t i = 0; i < 2; i++) {
+		rdma_recv(i ? &e.a : &e.b, i, NULL, 0, 0);
+		rdma_wr_send(&w, NULL, 0, 0);
+		w.wr.wr_id = 2 + i;
+		rdma_post(i ? &e.b : &e.a, rdma_wr_chain(&w, 1));
+	}
+	for (int i = 0; i < 4; i++) {
+		struct ibv_wc wc;
+
+		check(rdma_wait_wc(e.a.scq, &wc, RDMA_WAIT_MS),
+		      "completion %d comes", i);
+		check_eq(wc.status, IBV_WC_SUCCESS, "status");
+		check(wc.wr_id < 4 && !seen[wc.wr_id], "each comes once");
+		seen[wc.wr_id] = true;
+	}
+	qp_close(&e);
+}
+
+static void busy(long arg)
+{
+	struct qp_env e;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	check_errno(ibv_destroy_cq(e.a.scq), EBUSY,
+		    "ibv_destroy_cq with a queue pair");
+	check_errno(ibv_dealloc_pd(e.a.pd), EBUSY,
+		    "ibv_dealloc_pd with a queue pair");
+	qp_expect_works(&e);
+	qp_close(&e);
+}
+
+void qp_cq_cases(void)
+{
+	ktap_add("ibv_req_notify_cq(3)", any_event, 0, 0, "cq.notify");
+	ktap_add("ibv_req_notify_cq(3): solicited", solicited_event, 0, 0,
+		 "cq.notify-solicited");
+	ktap_add("ibv_req_notify_cq(3): solicited", solicited_long, QP_SEND, 0,
+		 "cq.notify-solicited-long-send");
+	ktap_add("ibv_req_notify_cq(3): solicited", solicited_long,
+		 QP_SEND_IMM, 0, "cq.notify-solicited-long-send-imm");
+	ktap_add("ibv_req_notify_cq(3): solicited", solicited_long,
+		 QP_WRITE_IMM, 0, "cq.notify-solicited-long-write-imm");
+	ktap_add("overrun -> CQ_ERR event", overrun, 0, 0, "cq.overrun");
+	ktap_add("ibv_resize_cq(3)", resize, 0, 0, "cq.resize");
+	ktap_add("ibv_create_qp(3)", shared, 0, 0, "cq.shared");
+	ktap_add("ibv_destroy_cq(3): EBUSY", busy, 0, 0, "cq.busy");
+}

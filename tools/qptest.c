@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * RC queue pairs, completion queues and memory regions by the manual pages, on
+ * stock libibverbs: everything apart from memory windows.
+ */
+#include "qp_env.h"
+
+int main(int argc, char **argv)
+{
+	qp_transfer_cases();
+	qp_post_cases();
+	qp_retry_cases();
+	qp_error_cases();
+	qp_state_cases();
+	qp_limit_cases();
+	qp_mr_cases();
+	qp_cq_cases();
+	qp_stress_cases();
+	return ktap_main(argc, argv);
+}
