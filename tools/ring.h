@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The queues that driver and process share, seen from the side of a process
+ * that does not keep to the rules. A correct driver lets it harm itself only.
+ */
+#ifndef SMW_TOOLS_RING_H
+#define SMW_TOOLS_RING_H
+
+#include "ktap.h"
+#include "rdma_pair.h"
+#include "rdma_post.h"
+
+#include <errno.h>
+#include <rdma/rdma_user_rxe.h>
+#include <string.h>
+
+#define RING_SLOT_MAX	4096	/* no element of these queues is longer */
+#define RING_BUF_LEN	65536
+
+/* One mapped queue. */
+struct ring {
+	struct rxe_queue_buf *q;
+	size_t map_len;
+	size_t slot_len;
+	uint32_t mask;
+};
+
+/*
+ * A pair whose owner posts what it likes, and a bystander pair of the same
+ * process that must not notice.
+ */
+struct ring_env {
+	struct rdma_dev dev;
+	struct rdma_end a;	/* its rings are abused */
+	struct rdma_end b;	/* its peer */
+	struct rdma_end c;	/* bystanders */
+	struct rdma_end d;
+	struct rdma_buf abuf;
+	struct rdma_buf bbuf;
+	struct rdma_buf secret;	/* of the bystanders' PD */
+	struct ring sq;
+	struct ring rq;
+	struct ring scq;
+	struct ring rcq;
+	unsigned int seed;
+};
+
+void ring_open(struct ring_env *e);
+/* Everything can still be destroyed, at once. */
+void ring_close(struct ring_env *e);
+/* RESET and connect a and b again. */
+void ring_recover(struct ring_env *e);
+/* Make another queue pair in the place of a's. */
+void ring_replace_qp(struct ring_env *e);
+
+uint32_t ring_random(struct ring_env *e);
+uint32_t ring_pick(struct ring_env *e, const uint32_t *from, size_t n);
+
+/* A request as the library would build it: a write of 64 bytes, signaled. */
+void ring_good_wqe(const struct ring_env *e, struct rxe_send_wqe *wqe);
+/* Put @len bytes at the send queue's producer and step it. */
+void ring_put(struct ring_env *e, const void *wqe, size_t len);
+/* Tell the driver to look. */
+int ring_doorbell(struct ring_env *e);
+
+/*
+ * Put a marker behind what was posted and wait for its completion: whatever
+ * came before has been dealt with. The status of the first completion of a
+ * request other than the marker is returned; IBV_WC_SUCCESS if none was bad.
+ */
+enum ibv_wc_status ring_settle(struct ring_env *e);
+
+/* The bystanders work, and nobody touched what is theirs. */
+void ring_expect_no_harm(struct ring_env *e);
+
+void ring_wqe_cases(void);
+void ring_index_cases(void);
+void ring_recv_cases(void);
+void ring_race_cases(void);
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The queues that a process shares with the driver are memory that the process
+ * can write at any moment. Whatever it writes there, only its own queue pair
+ * suffers, and nothing waits.
+ */
+#include "ring.h"
+
+int main(int argc, char **argv)
+{
+	ring_wqe_cases();
+	ring_index_cases();
+	ring_recv_cases();
+	ring_race_cases();
+	return ktap_main(argc, argv);
+}
