@@ -16,6 +16,7 @@
 #define WINDOW_KEY	0x001234a5
 #define OLD_KEY		0x001234a4
 #define OTHER_KEY	0x001235a5
+#define NEW_KEY		0x00123477
 
 /* The region's rights where a row takes none away. */
 #define REGION_RIGHTS	(SMW_LOCAL_WRITE | SMW_REMOTE_READ | SMW_MW_BIND)
@@ -25,6 +26,7 @@ enum posted {
 	POSTED_ALLOC_KEY,
 	POSTED_OLD_KEY,
 	POSTED_OTHER_KEY,
+	POSTED_NEW_KEY,
 };
 
 static const u32 posted_keys[] = {
@@ -32,6 +34,7 @@ static const u32 posted_keys[] = {
 	[POSTED_ALLOC_KEY] = ALLOC_KEY,
 	[POSTED_OLD_KEY] = OLD_KEY,
 	[POSTED_OTHER_KEY] = OTHER_KEY,
+	[POSTED_NEW_KEY] = NEW_KEY,
 };
 
 enum where {
@@ -82,6 +85,12 @@ static const struct bind_row bind_rows[] = {
 	  .posted = POSTED_ALLOC_KEY },
 	{ "key: a type 2 window's first one still names it (documented choice)",
 	  SMW_OK, TYPE_2, .posted = POSTED_ALLOC_KEY },
+	{ "key: a type 1 window's next one is not yet alive", SMW_BIND_KEY, TYPE_1,
+	  .posted = POSTED_NEW_KEY },
+	{ "key: a type 2 window's next one names it too (documented choice)",
+	  SMW_OK, TYPE_2, .posted = POSTED_NEW_KEY },
+	{ "o10-37.2.30: nor by its next key", SMW_BIND_NOT_FREE, TYPE_2,
+	  .bound = true, .posted = POSTED_NEW_KEY },
 	{ "key: checked before an unbind too", SMW_BIND_KEY, TYPE_1,
 	  .bound = true, .posted = POSTED_OLD_KEY, .where = EMPTY },
 
@@ -129,7 +138,7 @@ static const struct bind_row bind_rows[] = {
 	{ "IW: no rights on a read-only region", SMW_OK,
 	  .region_lacks = SMW_LOCAL_WRITE },
 
-	{ "flags: LOCAL_WRITE is no window right", SMW_BIND_FLAGS,
+	{ "flags: LOCAL_WRITE is allowed and grants nothing", SMW_OK,
 	  .rights = SMW_LOCAL_WRITE },
 	{ "flags: MW_BIND is no window right", SMW_BIND_FLAGS,
 	  .rights = SMW_MW_BIND },
@@ -165,6 +174,7 @@ static struct smw_bind_facts bind_facts(const struct bind_row *row, u8 type)
 		.window_key = WINDOW_KEY,
 		.alloc_key = type == SMW_WINDOW_TYPE_2 ? ALLOC_KEY : WINDOW_KEY,
 		.posted_key = posted_keys[row->posted],
+		.new_key = NEW_KEY,
 		.same_pd = !row->other_pd,
 		.region_live = !row->region_gone,
 		.region_zero_based = row->region_zero_based,
@@ -276,7 +286,8 @@ static void smw_bind_check__every_flag(struct kunit *test)
 	for (type = SMW_WINDOW_TYPE_1; type <= SMW_WINDOW_TYPE_2; type++) {
 		struct smw_bind_facts facts = bind_facts(&good, type);
 
-		allowed = BIT(1) | BIT(2) | BIT(3); /* write, read, atomic */
+		/* local write, which grants nothing; write, read, atomic */
+		allowed = BIT(0) | BIT(1) | BIT(2) | BIT(3);
 		if (type == SMW_WINDOW_TYPE_2)
 			allowed |= BIT(5); /* zero based */
 		for (flags = 0; flags < 0x10000; flags++) {

@@ -424,7 +424,7 @@ static void change_length_to_wrap(struct kunit *test, struct smw_bind *bind)
 
 static void change_flags(struct kunit *test, struct smw_bind *bind)
 {
-	bind->rights |= SMW_LOCAL_WRITE;
+	bind->rights |= SMW_MW_BIND;
 }
 
 static void change_to_zero_based(struct kunit *test, struct smw_bind *bind)

@@ -63,6 +63,8 @@ static const struct opcode_row opcode_rows[] = {
 	  REQ | END | IETH | DATA | RECV },
 	{ "RC SEND Only with Invalidate", 0x17, SMW_KIND_SEND, 16,
 	  REQ | START | END | IETH | DATA | RECV },
+	{ "RC ATOMIC WRITE", 0x1d, SMW_KIND_ATOMIC_WRITE, 28,
+	  REQ | START | END | RETH | DATA },
 };
 
 KUNIT_ARRAY_PARAM_DESC(opcode, opcode_rows, desc);

@@ -166,7 +166,6 @@ static void name(struct mw_env *e, struct rdma_bind *b, struct extra *x)\
 	b->access |= (flag);						\
 }
 
-SPOIL_FLAG(flag_local_write, IBV_ACCESS_LOCAL_WRITE)
 SPOIL_FLAG(flag_mw_bind, IBV_ACCESS_MW_BIND)
 SPOIL_FLAG(flag_zero_based, IBV_ACCESS_ZERO_BASED)
 SPOIL_FLAG(flag_on_demand, IBV_ACCESS_ON_DEMAND)
@@ -241,7 +240,6 @@ static const struct row rows[] = {
 	{ "write-of-readonly", "C10-74", BOTH, write_readonly },
 	{ "atomic-of-readonly", "C10-74", BOTH, atomic_readonly },
 	{ "flag-zero-based", "o10-36.2.2", ONLY1, flag_zero_based },
-	{ "flag-local-write", "ibv_bind_mw(3): flags", BOTH, flag_local_write },
 	{ "flag-mw-bind", "ibv_bind_mw(3): flags", BOTH, flag_mw_bind },
 	{ "flag-on-demand", "ibv_bind_mw(3): flags", BOTH, flag_on_demand },
 	{ "flag-hugetlb", "ibv_bind_mw(3): flags", BOTH, flag_hugetlb },

@@ -52,7 +52,7 @@ static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_MEM_WINDOW |
-		IB_DEVICE_MEM_WINDOW_TYPE_2B;
+		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE;
 }
 
 static void fill_limits(struct ib_device_attr *attr)

@@ -84,6 +84,7 @@ static enum smw_reason claim_region(struct smw_window *window, struct smw_mr *mr
 		.alloc_key = window->type == SMW_WINDOW_TYPE_2 ?
 			     window->alloc_key : window->key,
 		.posted_key = bind->window_key,
+		.new_key = bind->new_key,
 		.same_pd = window->pd == pd,
 		.addr = bind->addr,
 		.length = bind->length,
@@ -114,7 +115,7 @@ static void install(struct smw_window *window, struct smw_mr *mr,
 		    struct smw_window_owner *owner, const struct smw_bind *bind)
 {
 	window->mr = mr;
-	window->rights = bind->rights;
+	window->rights = bind->rights & (SMW_WINDOW_RIGHTS | SMW_ZERO_BASED);
 	window->start = bind->rights & SMW_ZERO_BASED ? 0 : bind->addr;
 	window->length = bind->length;
 	window->offset = bind->addr - mr->iova;

@@ -100,6 +100,9 @@ static const struct smw_opcode_info smw_opcodes[] = {
 	OPCODE(SMW_RC_SEND_ONLY_INV, "RC SEND Only with Invalidate",
 	       SMW_KIND_SEND, ONLY | SMW_OP_RECV | SMW_OP_IETH,
 	       SMW_IETH_LEN),
+	OPCODE(SMW_RC_ATOMIC_WRITE, "RC ATOMIC WRITE",
+	       SMW_KIND_ATOMIC_WRITE, ONLY | SMW_OP_RETH,
+	       SMW_RETH_LEN),
 };
 
 const struct smw_opcode_info *smw_opcode_lookup(u8 opcode)

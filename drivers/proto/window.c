@@ -9,23 +9,27 @@
 #include <smw/range.h>
 
 /*
- * The current key binds. A provider that does not keep the key of a type 2
- * window up to date goes on posting the one from its allocation; that names
- * the same window and grants nothing by itself, so it binds too.
+ * The current key binds. Stock user space does not always know it for a type 2
+ * window: a provider that never updates ibv_mw.rkey goes on posting the one
+ * from the allocation, and a caller that stores the key it is about to bind
+ * before it posts (pyverbs) makes the provider post that. Both name the same
+ * window and grant nothing by themselves, so both bind too.
  */
 static bool smw_bind_key_matches(const struct smw_bind_facts *facts)
 {
 	if (facts->posted_key == facts->window_key)
 		return true;
-	return facts->type == SMW_WINDOW_TYPE_2 &&
-	       facts->posted_key == facts->alloc_key;
+	if (facts->type != SMW_WINDOW_TYPE_2)
+		return false;
+	return facts->posted_key == facts->alloc_key ||
+	       (facts->posted_key & 0xff) == (facts->new_key & 0xff);
 }
 
 static u32 smw_bind_flags_allowed(u8 type)
 {
 	if (type == SMW_WINDOW_TYPE_2)
-		return SMW_WINDOW_RIGHTS | SMW_ZERO_BASED;
-	return SMW_WINDOW_RIGHTS; /* o10-36.2.2: type 1 is never zero based */
+		return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS | SMW_ZERO_BASED;
+	return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS; /* o10-36.2.2: type 1 is never zero based */
 }
 
 static enum smw_reason smw_bind_check_region(const struct smw_bind_facts *facts)

@@ -17,6 +17,7 @@ static const u8 completion_opcodes[] = {
 	[IB_WR_RDMA_READ] = IB_UVERBS_WC_RDMA_READ,
 	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_UVERBS_WC_COMP_SWAP,
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_UVERBS_WC_FETCH_ADD,
+	[IB_WR_ATOMIC_WRITE] = IB_UVERBS_WC_ATOMIC_WRITE,
 	[IB_WR_BIND_MW] = IB_UVERBS_WC_BIND_MW,
 	[IB_WR_LOCAL_INV] = IB_UVERBS_WC_LOCAL_INV,
 };
@@ -137,7 +138,7 @@ static void set_una(struct smw_qp *qp, u32 una)
 
 /*
  * PSNs before @limit were received. That says nothing of READ data and atomic
- * results on the way back: the acknowledgement stops at the first one missing.
+ * results on the way back: the acknowledgment stops at the first one missing.
  */
 static u32 acknowledged(const struct smw_requester *req, u32 limit)
 {
@@ -314,7 +315,7 @@ void smw_completer_response(struct smw_qp *qp, const struct smw_response *respon
 static bool response_fits(const struct smw_send *send, u32 mtu, u32 offset, u32 span,
 			  bool last, u32 bytes)
 {
-	u32 left = send->length - offset;
+	u32 left = smw_send_response_length(send) - offset;
 
 	return bytes == min_t(u64, left, (u64)span * mtu) && last == (bytes == left);
 }
@@ -332,7 +333,7 @@ enum smw_reason smw_completer_read(struct smw_qp *qp, u32 psn, u32 span, bool la
 	if (psn != req->una)
 		acknowledge_before(qp, psn);
 	send = oldest_rd_atomic(req);
-	if (psn != req->una || !send || !smw_send_is_read(send))
+	if (psn != req->una || !send || smw_send_is_atomic(send))
 		return SMW_DROP_UNEXPECTED;
 	offset = ((psn - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
 	if (!response_fits(send, qp->mtu, offset, span, last, bytes)) {

@@ -10,7 +10,7 @@
 
 /* Packets on the wire before the oldest one is acknowledged. */
 #define WINDOW_PACKETS 128
-/* An acknowledgement is asked for at least this often, in packets. */
+/* An acknowledgment is asked for at least this often, in packets. */
 #define ACK_INTERVAL 32
 /* What a step costs besides its bytes, in bytes of SMW_TURN_BYTES. */
 #define STEP_COST 512
@@ -124,8 +124,7 @@ static void start_request(struct smw_qp *qp, struct smw_send *send)
 	struct smw_requester *req = &qp->requester;
 
 	if (send->state == SMW_SEND_POSTED) {
-		u32 packets = smw_send_is_atomic(send) ? 1 :
-			      smw_packet_count(send->length, qp->mtu);
+		u32 packets = smw_packet_count(send->length, qp->mtu);
 
 		send->first_psn = req->psn;
 		send->last_psn = smw_psn_add(req->psn, packets - 1);
@@ -157,6 +156,7 @@ static const u8 request_opcodes[][4] = {
 	[IB_WR_RDMA_READ] = { [3] = SMW_RC_READ_REQUEST },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { [3] = SMW_RC_COMPARE_SWAP },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { [3] = SMW_RC_FETCH_ADD },
+	[IB_WR_ATOMIC_WRITE] = { [3] = SMW_RC_ATOMIC_WRITE },
 };
 
 static u8 request_opcode(const struct smw_send *send, u32 offset, u32 chunk)
@@ -168,7 +168,7 @@ static u8 request_opcode(const struct smw_send *send, u32 offset, u32 chunk)
 }
 
 /*
- * Is an acknowledgement of this packet wanted now? Yes at the end of a burst:
+ * Is an acknowledgment of this packet wanted now? Yes at the end of a burst:
  * where nothing follows that could carry the request itself, or where what
  * follows has to wait for it.
  */
@@ -340,7 +340,7 @@ static void read_part(struct smw_qp *qp, struct smw_qp *peer, u32 bytes, u32 off
 {
 	struct smw_requester *req = &qp->requester;
 	const struct smw_send *send = smw_requester_send(req, req->ring.index);
-	bool last = offset + bytes == send->length;
+	bool last = offset + bytes == smw_send_response_length(send);
 	struct smw_response response = {};
 	struct smw_rd_atomic *read;
 	struct smw_cursor source;
@@ -367,7 +367,7 @@ static bool read_local(struct smw_qp *qp, u32 *budget)
 	struct smw_requester *req = &qp->requester;
 	const struct smw_send *send = smw_requester_send(req, req->ring.index);
 	u32 offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
-	u32 bytes = min_t(u32, send->length - offset, SMW_TURN_BYTES);
+	u32 bytes = min_t(u32, smw_send_response_length(send) - offset, SMW_TURN_BYTES);
 	struct smw_qp *peer = smw_carrier_peer(qp);
 
 	spend(budget, bytes);

@@ -392,6 +392,68 @@ static enum smw_reason receive_atomic(struct smw_qp *qp, const struct smw_packet
 	return SMW_OK;
 }
 
+/* Find the eight aligned bytes of an ATOMIC WRITE; the access is held. */
+static enum smw_reason begin_atomic_write(struct smw_qp *qp,
+					  const struct smw_packet *packet, u64 **target)
+{
+	enum smw_reason reason;
+	u32 run = sizeof(u64);
+	struct smw_mr *mr;
+	u64 offset;
+
+	if (packet->va & (sizeof(u64) - 1))
+		return SMW_BAD_ALIGNMENT;
+	if (packet->length != sizeof(u64) || packet->payload_len != sizeof(u64))
+		return SMW_BAD_LENGTH;
+	mr = begin_access(qp, SMW_REMOTE_WRITE, packet->rkey, packet->va, sizeof(u64),
+			  &offset, &reason);
+	if (!mr)
+		return reason;
+	*target = smw_mr_run(mr, offset, &run);
+	if (IS_ALIGNED((uintptr_t)*target, sizeof(u64)))
+		return SMW_OK;
+	smw_access_end();
+	return SMW_BAD_ALIGNMENT;
+}
+
+/* The answer is a READ response without data. */
+static void answer_atomic_write(struct smw_rd_atomic *entry,
+				struct smw_response *response)
+{
+	answer(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
+	       entry->msn);
+	response->rd_atomic = entry;
+}
+
+static enum smw_reason receive_atomic_write(struct smw_qp *qp,
+					    const struct smw_packet *packet,
+					    struct smw_cursor *payload,
+					    struct smw_response *response)
+{
+	struct smw_responder *rsp = &qp->responder;
+	struct smw_rd_atomic *entry;
+	struct smw_cursor value_cursor;
+	enum smw_reason reason;
+	u64 *target;
+	u64 value;
+
+	if (!rsp->rd_atomic_count)
+		return SMW_BAD_RD_ATOMIC;
+	reason = begin_atomic_write(qp, packet, &target);
+	if (reason)
+		return reason;
+	smw_cursor_flat(&value_cursor, &value);
+	if (smw_copy(&value_cursor, payload, sizeof(value)))
+		smp_store_release(target, value);
+	smw_access_end();
+	if (payload->fault)
+		return SMW_DROP_UNEXPECTED;
+	entry = remember(rsp, packet, 1);
+	entry->length = 0;
+	answer_atomic_write(entry, response);
+	return SMW_OK;
+}
+
 static enum smw_reason execute(struct smw_qp *qp, const struct smw_packet *packet,
 			       struct smw_cursor *payload, struct smw_response *response)
 {
@@ -411,6 +473,8 @@ static enum smw_reason execute(struct smw_qp *qp, const struct smw_packet *packe
 		return receive_read(qp, packet, response);
 	case SMW_KIND_ATOMIC:
 		return receive_atomic(qp, packet, response);
+	case SMW_KIND_ATOMIC_WRITE:
+		return receive_atomic_write(qp, packet, payload, response);
 	default:
 		return SMW_DROP_OPCODE;
 	}
@@ -435,7 +499,12 @@ static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u8 kind, 
 
 struct smw_rd_atomic *smw_responder_find_read(struct smw_qp *qp, u32 psn)
 {
-	return find_rd_atomic(&qp->responder, SMW_KIND_READ, psn);
+	struct smw_rd_atomic *read;
+
+	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, psn);
+	if (read)
+		return read;
+	return find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, psn);
 }
 
 /*
@@ -445,10 +514,11 @@ struct smw_rd_atomic *smw_responder_find_read(struct smw_qp *qp, u32 psn)
 static enum smw_reason repeat_read(struct smw_qp *qp, const struct smw_packet *packet,
 				   struct smw_response *response)
 {
-	struct smw_rd_atomic *read = smw_responder_find_read(qp, packet->psn);
+	struct smw_rd_atomic *read;
 	enum smw_reason reason;
 	u32 done;
 
+	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, packet->psn);
 	if (!read)
 		return SMW_DROP_NO_RESOURCE;
 	done = ((packet->psn - read->first_psn) & SMW_PSN_MASK) * qp->mtu;
@@ -480,6 +550,25 @@ static enum smw_reason repeat_atomic(struct smw_qp *qp, const struct smw_packet 
 	return reason;
 }
 
+static enum smw_reason repeat_atomic_write(struct smw_qp *qp,
+					   const struct smw_packet *packet,
+					   struct smw_response *response)
+{
+	struct smw_rd_atomic *entry;
+	enum smw_reason reason;
+	u64 *target;
+
+	entry = find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, packet->psn);
+	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey)
+		return SMW_DROP_NO_RESOURCE;
+	reason = begin_atomic_write(qp, packet, &target);
+	if (reason)
+		return reason;
+	smw_access_end();
+	answer_atomic_write(entry, response);
+	return SMW_OK;
+}
+
 static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet,
 			      struct smw_response *response)
 {
@@ -491,8 +580,10 @@ static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet
 		return repeat_read(qp, packet, response);
 	case SMW_KIND_ATOMIC:
 		return repeat_atomic(qp, packet, response);
+	case SMW_KIND_ATOMIC_WRITE:
+		return repeat_atomic_write(qp, packet, response);
 	default:
-		/* Its acknowledgement was lost: say again how far we are. */
+		/* Its acknowledgment was lost: say again how far we are. */
 		answer(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
 		       smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
 		return SMW_OK;

@@ -107,6 +107,20 @@ static void take_remote(struct smw_send *send, const struct rxe_send_wqe *wqe)
 	send->rkey = wqe->wr.wr.rdma.rkey;
 }
 
+/* Its eight bytes are in the work request, whatever the flags say. */
+static enum smw_reason take_atomic_write(struct smw_qp *qp, struct smw_send *send,
+					 const struct rxe_send_wqe *wqe,
+					 const struct rxe_send_wqe *shared)
+{
+	if (!qp->max_rd_atomic || qp->cap.max_inline_data < sizeof(u64))
+		return SMW_WQE_OPCODE;
+	take_remote(send, wqe);
+	send->flags |= IB_SEND_INLINE;
+	send->length = sizeof(u64);
+	copy_once(send->inline_data, shared->dma.atomic_wr, sizeof(u64));
+	return SMW_OK;
+}
+
 static void take_bind(struct smw_send *send, const struct rxe_send_wqe *wqe)
 {
 	send->bind.addr = wqe->wr.wr.mw.addr;
@@ -143,6 +157,8 @@ static enum smw_reason take_request(struct smw_qp *qp, struct smw_send *send,
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		return take_atomic(qp, send, wqe, shared);
+	case IB_WR_ATOMIC_WRITE:
+		return take_atomic_write(qp, send, wqe, shared);
 	case IB_WR_BIND_MW:
 		take_bind(send, wqe);
 		return SMW_OK;

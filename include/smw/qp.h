@@ -200,7 +200,7 @@ struct smw_receive {
 
 /**
  * struct smw_rd_atomic - a READ or atomic that a duplicate may ask for again
- * @kind: SMW_KIND_READ or SMW_KIND_ATOMIC; anything else: empty
+ * @kind: SMW_KIND_READ, _ATOMIC or _ATOMIC_WRITE; anything else: empty
  * @first_psn: PSN of the request and the first response
  * @last_psn: PSN of the last response
  * @va: first byte of the READ

@@ -18,8 +18,13 @@
 #define SMW_MW_BIND		BIT(4)
 #define SMW_ZERO_BASED		BIT(5)
 
-/* What a bind may ask for: the remote rights, and for type 2 a zero base. */
+/* What a window can grant. */
 #define SMW_WINDOW_RIGHTS (SMW_REMOTE_WRITE | SMW_REMOTE_READ | SMW_REMOTE_ATOMIC)
+
+/* What a bind may ask for besides; it grants a peer nothing. Applications pass
+ * LOCAL_WRITE out of habit, and rdma-core's own tests do.
+ */
+#define SMW_WINDOW_NO_RIGHTS SMW_LOCAL_WRITE
 
 enum smw_window_type {
 	SMW_WINDOW_TYPE_1 = 1,
@@ -41,6 +46,7 @@ enum smw_window_state {
  *             posting for a type 2 window; equal to @window_key for type 1
  * @posted_key: the window key in the work request; for its index the caller
  *              found this window
+ * @new_key: the new key in the work request; its low 8 bits count
  * @same_pd: window PD == QP PD == region PD (C10-72); where there is no region
  *           to compare with, and for a type 1 unbind, window PD == QP PD
  * @region_live: the lkey names a registered region and its key byte matches
@@ -58,6 +64,7 @@ struct smw_bind_facts {
 	u32 window_key;
 	u32 alloc_key;
 	u32 posted_key;
+	u32 new_key;
 	bool same_pd;
 	bool region_live;
 	bool region_zero_based;

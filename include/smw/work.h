@@ -40,7 +40,7 @@ void smw_work_note(struct smw_qp *qp, enum smw_note note);
  * smw_work_arm_retransmit() - start the retransmit timer unless it runs
  * @qp: a queue pair with packets in flight; requester.lock held
  *
- * The timer is lazy: it is not moved by each acknowledgement. When it fires
+ * The timer is lazy: it is not moved by each acknowledgment. When it fires
  * and una has moved since it was armed, it is armed again; otherwise the
  * timeout has passed once to twice.
  */

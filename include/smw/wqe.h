@@ -46,10 +46,22 @@ static inline bool smw_send_is_atomic(const struct smw_send *send)
 	       send->opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Does it wait for data from the responder? */
+static inline bool smw_send_is_atomic_write(const struct smw_send *send)
+{
+	return send->opcode == IB_WR_ATOMIC_WRITE;
+}
+
+/* Does it wait for a response of its own, not just an acknowledgment? */
 static inline bool smw_send_is_rd_atomic(const struct smw_send *send)
 {
-	return smw_send_is_read(send) || smw_send_is_atomic(send);
+	return smw_send_is_read(send) || smw_send_is_atomic(send) ||
+	       smw_send_is_atomic_write(send);
+}
+
+/* Bytes of the READ responses it waits for; an ATOMIC WRITE's is empty. */
+static inline u32 smw_send_response_length(const struct smw_send *send)
+{
+	return smw_send_is_read(send) ? send->length : 0;
 }
 
 #endif /* SMW_WQE_H */
