@@ -60,6 +60,7 @@ static const struct order_row order_rows[] = {
 	{ "READ Request stands alone", SMW_RC_READ_REQUEST, "N" },
 	{ "CmpSwap stands alone", SMW_RC_COMPARE_SWAP, "N" },
 	{ "FetchAdd stands alone", SMW_RC_FETCH_ADD, "N" },
+	{ "ATOMIC WRITE stands alone", SMW_RC_ATOMIC_WRITE, "N" },
 	{ "READ Response First is no request", SMW_RC_READ_RESPONSE_FIRST, "" },
 	{ "READ Response Middle is no request", SMW_RC_READ_RESPONSE_MIDDLE, "" },
 	{ "READ Response Last is no request", SMW_RC_READ_RESPONSE_LAST, "" },
@@ -131,6 +132,8 @@ static const struct length_row length_rows[] = {
 	{ "WRITE Only may be empty", SMW_RC_WRITE_ONLY, 1, 0, 1024 },
 	{ "WRITE Only with Immediate may be empty", SMW_RC_WRITE_ONLY_IMM, 1, 0, 1024 },
 	{ "READ Request carries nothing", SMW_RC_READ_REQUEST, 1, 0, 0 },
+	/* That it is eight bytes is the responder's to know. */
+	{ "ATOMIC WRITE is one packet", SMW_RC_ATOMIC_WRITE, 1, 0, 1024 },
 	{ "CmpSwap carries nothing", SMW_RC_COMPARE_SWAP, 1, 0, 0 },
 	{ "FetchAdd carries nothing", SMW_RC_FETCH_ADD, 1, 0, 0 },
 	{ "run of three: Middle is full", SMW_RC_WRITE_MIDDLE, 3, 3072, 3072 },
