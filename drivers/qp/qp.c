@@ -71,17 +71,11 @@ void smw_qp_event(struct smw_qp *qp, enum ib_event_type type)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
-int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
-		     const struct ib_send_wr **bad)
+/* Send until there is nothing to send, letting others run between turns. */
+static void run_requester(struct smw_qp *qp)
 {
-	struct smw_qp *qp = smw_qp_of(ibqp);
 	bool more;
 
-	/* User space writes the ring itself and calls without a list. */
-	if (wr) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
 	do {
 		spin_lock_bh(&qp->requester.lock);
 		more = smw_requester_run(qp);
@@ -89,8 +83,34 @@ int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	} while (more && !fatal_signal_pending(current));
 	if (more)
 		smw_work_note(qp, SMW_NOTE_SEND);
-	if (smw_qp_state(qp) == IB_QPS_ERR)
+}
+
+int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		     const struct ib_send_wr **bad)
+{
+	struct smw_qp *qp = smw_qp_of(ibqp);
+
+	/* User space writes the ring itself and calls without a list. */
+	if (wr) {
+		*bad = wr;
+		return -EOPNOTSUPP;
+	}
+	switch (smw_qp_state(qp)) {
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+		run_requester(qp);
+		break;
+	case IB_QPS_ERR:
+		break;
+	default:
+		smw_requester_discard(qp);
+		return -EINVAL;
+	}
+	/* The ERR state may have come meanwhile; receives have no doorbell. */
+	if (smw_qp_state(qp) == IB_QPS_ERR) {
 		smw_requester_flush(qp);
+		smw_responder_flush(qp);
+	}
 	return 0;
 }
 

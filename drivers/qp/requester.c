@@ -4,6 +4,7 @@
 #include <smw/carrier.h>
 #include <smw/completer.h>
 #include <smw/psn.h>
+#include <smw/rd_atomic.h>
 #include <smw/responder.h>
 #include <smw/work.h>
 #include <smw/wqe.h>
@@ -347,7 +348,7 @@ static void read_part(struct smw_qp *qp, struct smw_qp *peer, u32 bytes, u32 off
 
 	smw_cursor_flat(&source, NULL);
 	spin_lock(&peer->responder.lock);
-	read = smw_responder_find_read(peer, req->una);
+	read = smw_rd_atomic_find_read(peer, req->una);
 	if (!read)
 		req->reading = false;
 	else if (!bytes || smw_responder_read(peer, read, req->una, bytes, &source,
@@ -463,6 +464,21 @@ void smw_requester_flush(struct smw_qp *qp)
 		if (req->ring.index == req->fetched && !smw_wqe_fetch_send(qp))
 			break;
 		smw_completer_flush_one(qp);
+	}
+	spin_unlock_bh(&req->lock);
+}
+
+void smw_requester_discard(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+	u32 producer;
+
+	spin_lock_bh(&req->lock);
+	producer = smw_ring_user_producer(&req->ring);
+	if (smw_qp_state(qp) < IB_QPS_RTS) {
+		smw_ring_consume(&req->ring, producer);
+		req->fetched = producer;
+		req->sending = producer;
 	}
 	spin_unlock_bh(&req->lock);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <smw/responder.h>
 
-#include <linux/atomic.h>
-
 #include <smw/psn.h>
+#include <smw/rd_atomic.h>
 #include <smw/retry.h>
 #include <smw/wqe.h>
 
@@ -17,15 +16,6 @@ static bool takes_requests(const struct smw_qp *qp)
 	default:
 		return false;
 	}
-}
-
-static void answer(struct smw_response *response, enum smw_response_kind kind,
-		   u8 syndrome, u32 psn, u32 msn)
-{
-	response->kind = kind;
-	response->syndrome = syndrome;
-	response->psn = psn;
-	response->msn = msn;
 }
 
 /* Complete the receive in use. @packet is NULL where no message ended it. */
@@ -99,11 +89,11 @@ static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 	switch (info->answer) {
 	case SMW_ANSWER_RNR:
 		rsp->nak_sent = true;
-		answer(response, SMW_RESPONSE_ACK, SMW_AETH_RNR | qp->min_rnr_timer,
+		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_RNR | qp->min_rnr_timer,
 		       psn, rsp->msn);
 		break;
 	case SMW_ANSWER_NAK:
-		answer(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
+		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
 		       rsp->msn);
 		fail(qp, packet, info);
 		break;
@@ -127,7 +117,7 @@ static void finish(struct smw_qp *qp, const struct smw_packet *packet, u8 messag
 	if (end)
 		rsp->msn = (rsp->msn + 1) & SMW_PSN_MASK;
 	if (packet->ack_request)
-		answer(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
+		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
 		       smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
 }
 
@@ -191,8 +181,8 @@ static enum smw_reason receive_send(struct smw_qp *qp, const struct smw_packet *
 	return SMW_OK;
 }
 
-static struct smw_mr *begin_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
-				   u64 bytes, u64 *offset, enum smw_reason *reason)
+struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
+				    u64 bytes, u64 *offset, enum smw_reason *reason)
 {
 	struct smw_access access = {
 		.pd = qp->ibqp.pd,
@@ -224,7 +214,7 @@ static enum smw_reason place_in_target(struct smw_qp *qp, u32 judged, u32 bytes,
 	/* C9-88: nothing to move, no key to check. */
 	if (!judged)
 		return SMW_OK;
-	mr = begin_access(qp, SMW_REMOTE_WRITE, rsp->rkey, rsp->va + rsp->offset, judged,
+	mr = smw_responder_access(qp, SMW_REMOTE_WRITE, rsp->rkey, rsp->va + rsp->offset, judged,
 			  &offset, &reason);
 	if (!mr)
 		return reason;
@@ -279,181 +269,6 @@ static enum smw_reason receive_write(struct smw_qp *qp, const struct smw_packet 
 	return SMW_OK;
 }
 
-/* Judge a range without touching it; a READ is judged again part by part. */
-static enum smw_reason check_read(struct smw_qp *qp, u32 rkey, u64 va, u32 length)
-{
-	enum smw_reason reason = SMW_OK;
-	u64 offset;
-
-	if (length && begin_access(qp, SMW_REMOTE_READ, rkey, va, length, &offset, &reason))
-		smw_access_end();
-	return reason;
-}
-
-static struct smw_rd_atomic *remember(struct smw_responder *rsp,
-				      const struct smw_packet *packet, u32 packets)
-{
-	struct smw_rd_atomic *entry = &rsp->rd_atomics[rsp->rd_atomic_next];
-
-	rsp->rd_atomic_next = (rsp->rd_atomic_next + 1) % rsp->rd_atomic_count;
-	entry->kind = packet->op->kind;
-	entry->first_psn = packet->psn;
-	entry->last_psn = smw_psn_add(packet->psn, packets - 1);
-	entry->va = packet->va;
-	entry->rkey = packet->rkey;
-	entry->length = packet->length;
-	rsp->psn = smw_psn_add(entry->last_psn, 1);
-	rsp->msn = (rsp->msn + 1) & SMW_PSN_MASK;
-	entry->msn = rsp->msn;
-	return entry;
-}
-
-static enum smw_reason receive_read(struct smw_qp *qp, const struct smw_packet *packet,
-				    struct smw_response *response)
-{
-	struct smw_responder *rsp = &qp->responder;
-	struct smw_rd_atomic *read;
-	enum smw_reason reason;
-
-	if (packet->length > SMW_MAX_MESSAGE)
-		return SMW_BAD_MESSAGE;
-	if (!rsp->rd_atomic_count)
-		return SMW_BAD_RD_ATOMIC;
-	reason = check_read(qp, packet->rkey, packet->va, packet->length);
-	if (reason)
-		return reason;
-	read = remember(rsp, packet, smw_packet_count(packet->length, qp->mtu));
-	answer(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
-	       read->msn);
-	response->rd_atomic = read;
-	return SMW_OK;
-}
-
-static u64 execute_atomic(u64 *target, const struct smw_packet *packet)
-{
-	if (packet->opcode == SMW_RC_COMPARE_SWAP)
-		return cmpxchg64(target, packet->compare, packet->swap_add);
-	return atomic64_fetch_add(packet->swap_add, (atomic64_t *)target);
-}
-
-/*
- * The device promises IB_ATOMIC_GLOB: the operation is one instruction on the
- * memory itself, so it is atomic against the CPU and every other QP. That asks
- * for alignment of the address in memory too, which an iova of other low bits
- * can take away.
- */
-static enum smw_reason access_atomic(struct smw_qp *qp, const struct smw_packet *packet,
-				     u64 *original, bool replay)
-{
-	enum smw_reason reason;
-	u32 run = sizeof(u64);
-	struct smw_mr *mr;
-	u64 offset;
-	u64 *target;
-
-	if (packet->va & (sizeof(u64) - 1))
-		return SMW_BAD_ALIGNMENT;
-	mr = begin_access(qp, SMW_REMOTE_ATOMIC, packet->rkey, packet->va, sizeof(u64),
-			  &offset, &reason);
-	if (!mr)
-		return reason;
-	target = smw_mr_run(mr, offset, &run);
-	if (!IS_ALIGNED((uintptr_t)target, sizeof(u64)))
-		reason = SMW_BAD_ALIGNMENT;
-	else if (!replay)
-		*original = execute_atomic(target, packet);
-	smw_access_end();
-	return reason;
-}
-
-static void answer_atomic(const struct smw_rd_atomic *entry, struct smw_response *response)
-{
-	answer(response, SMW_RESPONSE_ATOMIC, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
-	       entry->msn);
-	response->original = entry->original;
-}
-
-static enum smw_reason receive_atomic(struct smw_qp *qp, const struct smw_packet *packet,
-				      struct smw_response *response)
-{
-	struct smw_responder *rsp = &qp->responder;
-	struct smw_rd_atomic *entry;
-	enum smw_reason reason;
-	u64 original;
-
-	if (!rsp->rd_atomic_count)
-		return SMW_BAD_RD_ATOMIC;
-	reason = access_atomic(qp, packet, &original, false);
-	if (reason)
-		return reason;
-	entry = remember(rsp, packet, 1);
-	entry->original = original;
-	answer_atomic(entry, response);
-	return SMW_OK;
-}
-
-/* Find the eight aligned bytes of an ATOMIC WRITE; the access is held. */
-static enum smw_reason begin_atomic_write(struct smw_qp *qp,
-					  const struct smw_packet *packet, u64 **target)
-{
-	enum smw_reason reason;
-	u32 run = sizeof(u64);
-	struct smw_mr *mr;
-	u64 offset;
-
-	if (packet->va & (sizeof(u64) - 1))
-		return SMW_BAD_ALIGNMENT;
-	if (packet->length != sizeof(u64) || packet->payload_len != sizeof(u64))
-		return SMW_BAD_LENGTH;
-	mr = begin_access(qp, SMW_REMOTE_WRITE, packet->rkey, packet->va, sizeof(u64),
-			  &offset, &reason);
-	if (!mr)
-		return reason;
-	*target = smw_mr_run(mr, offset, &run);
-	if (IS_ALIGNED((uintptr_t)*target, sizeof(u64)))
-		return SMW_OK;
-	smw_access_end();
-	return SMW_BAD_ALIGNMENT;
-}
-
-/* The answer is a READ response without data. */
-static void answer_atomic_write(struct smw_rd_atomic *entry,
-				struct smw_response *response)
-{
-	answer(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
-	       entry->msn);
-	response->rd_atomic = entry;
-}
-
-static enum smw_reason receive_atomic_write(struct smw_qp *qp,
-					    const struct smw_packet *packet,
-					    struct smw_cursor *payload,
-					    struct smw_response *response)
-{
-	struct smw_responder *rsp = &qp->responder;
-	struct smw_rd_atomic *entry;
-	struct smw_cursor value_cursor;
-	enum smw_reason reason;
-	u64 *target;
-	u64 value;
-
-	if (!rsp->rd_atomic_count)
-		return SMW_BAD_RD_ATOMIC;
-	reason = begin_atomic_write(qp, packet, &target);
-	if (reason)
-		return reason;
-	smw_cursor_flat(&value_cursor, &value);
-	if (smw_copy(&value_cursor, payload, sizeof(value)))
-		smp_store_release(target, value);
-	smw_access_end();
-	if (payload->fault)
-		return SMW_DROP_UNEXPECTED;
-	entry = remember(rsp, packet, 1);
-	entry->length = 0;
-	answer_atomic_write(entry, response);
-	return SMW_OK;
-}
-
 static enum smw_reason execute(struct smw_qp *qp, const struct smw_packet *packet,
 			       struct smw_cursor *payload, struct smw_response *response)
 {
@@ -469,104 +284,9 @@ static enum smw_reason execute(struct smw_qp *qp, const struct smw_packet *packe
 		return receive_send(qp, packet, payload, response);
 	case SMW_KIND_WRITE:
 		return receive_write(qp, packet, payload, response);
-	case SMW_KIND_READ:
-		return receive_read(qp, packet, response);
-	case SMW_KIND_ATOMIC:
-		return receive_atomic(qp, packet, response);
-	case SMW_KIND_ATOMIC_WRITE:
-		return receive_atomic_write(qp, packet, payload, response);
 	default:
-		return SMW_DROP_OPCODE;
+		return smw_rd_atomic_receive(qp, packet, payload, response);
 	}
-}
-
-/* Newest first: PSNs come round again, and an old entry may hold the same. */
-static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u8 kind, u32 psn)
-{
-	u32 count = rsp->rd_atomic_count;
-	u32 i;
-
-	for (i = 1; i <= count; i++) {
-		struct smw_rd_atomic *entry =
-			&rsp->rd_atomics[(rsp->rd_atomic_next + count - i) % count];
-
-		if (entry->kind == kind && smw_psn_diff(psn, entry->first_psn) >= 0 &&
-		    smw_psn_diff(psn, entry->last_psn) <= 0)
-			return entry;
-	}
-	return NULL;
-}
-
-struct smw_rd_atomic *smw_responder_find_read(struct smw_qp *qp, u32 psn)
-{
-	struct smw_rd_atomic *read;
-
-	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, psn);
-	if (read)
-		return read;
-	return find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, psn);
-}
-
-/*
- * A READ may be asked again from its beginning or from any of its packets, and
- * for nothing else: neither another key nor another range.
- */
-static enum smw_reason repeat_read(struct smw_qp *qp, const struct smw_packet *packet,
-				   struct smw_response *response)
-{
-	struct smw_rd_atomic *read;
-	enum smw_reason reason;
-	u32 done;
-
-	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, packet->psn);
-	if (!read)
-		return SMW_DROP_NO_RESOURCE;
-	done = ((packet->psn - read->first_psn) & SMW_PSN_MASK) * qp->mtu;
-	if (packet->rkey != read->rkey || packet->va != read->va + done ||
-	    packet->length != read->length - done)
-		return SMW_DROP_NO_RESOURCE;
-	reason = check_read(qp, packet->rkey, packet->va, packet->length);
-	if (reason)
-		return reason;
-	answer(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
-	       read->msn);
-	response->rd_atomic = read;
-	return SMW_OK;
-}
-
-/* An atomic is never executed twice; its result is sent again. */
-static enum smw_reason repeat_atomic(struct smw_qp *qp, const struct smw_packet *packet,
-				     struct smw_response *response)
-{
-	const struct smw_rd_atomic *entry;
-	enum smw_reason reason;
-
-	entry = find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC, packet->psn);
-	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey)
-		return SMW_DROP_NO_RESOURCE;
-	reason = access_atomic(qp, packet, NULL, true);
-	if (!reason)
-		answer_atomic(entry, response);
-	return reason;
-}
-
-static enum smw_reason repeat_atomic_write(struct smw_qp *qp,
-					   const struct smw_packet *packet,
-					   struct smw_response *response)
-{
-	struct smw_rd_atomic *entry;
-	enum smw_reason reason;
-	u64 *target;
-
-	entry = find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, packet->psn);
-	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey)
-		return SMW_DROP_NO_RESOURCE;
-	reason = begin_atomic_write(qp, packet, &target);
-	if (reason)
-		return reason;
-	smw_access_end();
-	answer_atomic_write(entry, response);
-	return SMW_OK;
 }
 
 static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet,
@@ -575,19 +295,12 @@ static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet
 	struct smw_responder *rsp = &qp->responder;
 
 	smw_count(qp->link, SMW_COUNT_DUPLICATE_REQUEST);
-	switch (packet->op->kind) {
-	case SMW_KIND_READ:
-		return repeat_read(qp, packet, response);
-	case SMW_KIND_ATOMIC:
-		return repeat_atomic(qp, packet, response);
-	case SMW_KIND_ATOMIC_WRITE:
-		return repeat_atomic_write(qp, packet, response);
-	default:
-		/* Its acknowledgment was lost: say again how far we are. */
-		answer(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
-		       smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
-		return SMW_OK;
-	}
+	if (packet->op->kind != SMW_KIND_SEND && packet->op->kind != SMW_KIND_WRITE)
+		return smw_rd_atomic_repeat(qp, packet, response);
+	/* Its acknowledgment was lost: say again how far we are. */
+	smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
+			 smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
+	return SMW_OK;
 }
 
 /* Ask once for what is missing; until it comes the rest is dropped. */
@@ -599,7 +312,7 @@ static void report_gap(struct smw_qp *qp, struct smw_response *response)
 	if (rsp->nak_sent)
 		return;
 	rsp->nak_sent = true;
-	answer(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | SMW_NAK_PSN_SEQUENCE,
+	smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | SMW_NAK_PSN_SEQUENCE,
 	       rsp->psn, rsp->msn);
 }
 
@@ -639,7 +352,7 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32
 	u64 offset;
 
 	if (takes_requests(qp))
-		mr = begin_access(qp, SMW_REMOTE_READ, read->rkey, read->va + done, bytes,
+		mr = smw_responder_access(qp, SMW_REMOTE_READ, read->rkey, read->va + done, bytes,
 				  &offset, &reason);
 	if (mr) {
 		smw_cursor_region(source, mr, offset);

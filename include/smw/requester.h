@@ -28,6 +28,15 @@ void smw_requester_rewind(struct smw_qp *qp);
 void smw_requester_flush(struct smw_qp *qp);
 
 /**
+ * smw_requester_discard() - forget what was posted in a state that takes none
+ * @qp: a queue pair before RTS; requester.lock is taken here
+ *
+ * The post was refused, so it must not take effect once the queue pair is in
+ * RTS (IBTA 10.3.1).
+ */
+void smw_requester_discard(struct smw_qp *qp);
+
+/**
  * smw_requester_reset() - forget everything but the ring
  * @qp: a queue pair; requester.lock held
  */

@@ -32,6 +32,16 @@ struct smw_response {
 	struct smw_rd_atomic *rd_atomic;
 };
 
+static inline void smw_response_set(struct smw_response *response,
+				    enum smw_response_kind kind, u8 syndrome,
+				    u32 psn, u32 msn)
+{
+	response->kind = kind;
+	response->syndrome = syndrome;
+	response->psn = psn;
+	response->msn = msn;
+}
+
 /**
  * smw_responder_receive() - judge and execute one request packet
  * @qp: the responding queue pair, responder.lock held
@@ -43,13 +53,19 @@ void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response);
 
 /**
- * smw_responder_find_read() - the READ that a PSN belongs to
+ * smw_responder_access() - judge an access that a packet asks of a queue pair
  * @qp: the responding queue pair, responder.lock held
- * @psn: PSN of one of its responses
+ * @needed: the one right: SMW_REMOTE_{WRITE,READ,ATOMIC}
+ * @rkey: key in the packet
+ * @va: first byte
+ * @bytes: bytes, > 0
+ * @offset: out: byte in the region returned
+ * @reason: out: SMW_OK or SMW_ACCESS_*
  *
- * Return: the READ, or NULL where it is not remembered.
+ * Return: the region, held until smw_access_end(), or NULL.
  */
-struct smw_rd_atomic *smw_responder_find_read(struct smw_qp *qp, u32 psn);
+struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
+				    u64 bytes, u64 *offset, enum smw_reason *reason);
 
 /**
  * smw_responder_read() - judge a part of a READ again and hold it
