@@ -219,6 +219,9 @@ static void shared(long arg)
 		check(wc.wr_id < 4 && !seen[wc.wr_id], "each comes once");
 		seen[wc.wr_id] = true;
 	}
+	/* b's queue pair holds a's CQ */
+	check_errno(ibv_destroy_qp(e.b.qp), 0, "ibv_destroy_qp");
+	e.b.qp = NULL;
 	qp_close(&e);
 }
 

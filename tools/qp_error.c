@@ -114,16 +114,21 @@ static void make_wrong(struct qp_env *e, enum wrong wrong, struct remote *r)
 	}
 }
 
+/* In the argument, beside operation and fault: */
+#define MULTI	0x100	/* of several packets */
+#define WR_API	0x200
+#define EVENT	0x400	/* look for the responder's event, too */
+
 static void remote_access(long arg)
 {
 	enum qp_op op = (enum qp_op)(arg & 15);
 	enum wrong wrong = (enum wrong)(arg >> 4 & 15);
-	uint32_t len = arg & 0x100 ? 5000 : 8;
+	uint32_t len = arg & MULTI ? 5000 : 8;
 	struct remote r;
 	struct rdma_wr w;
 	struct qp_env e;
 
-	open_api(&e, arg & 0x200);
+	open_api(&e, arg & WR_API);
 	make_wrong(&e, wrong, &r);
 	qp_build(&e, &w, op, 0, len);
 	if (op >= QP_CAS) {
@@ -137,7 +142,8 @@ static void remote_access(long arg)
 		rdma_recv(&e.b, 1, NULL, 0, 0);
 	expect_failure(&e, &w, IBV_WC_REM_ACCESS_ERR, "the request");
 	expect_err_state(e.b.qp, "the responder");
-	check(rdma_wait_event(&e.dev, IBV_EVENT_QP_ACCESS_ERR, e.b.qp,
+	check(!(arg & EVENT) ||
+	      rdma_wait_event(&e.dev, IBV_EVENT_QP_ACCESS_ERR, e.b.qp,
 			      RDMA_WAIT_MS),
 	      "the responder gets IBV_EVENT_QP_ACCESS_ERR");
 	if (r.extra)
@@ -267,7 +273,7 @@ static void local_key(long arg)
 	struct rdma_wr w;
 	struct qp_env e;
 
-	open_api(&e, arg & 0x200);
+	open_api(&e, arg & WR_API);
 	qp_build(&e, &w, op, 0, 2000);
 	switch (arg >> 4 & 15) {
 	case 0:
@@ -352,16 +358,21 @@ void qp_error_cases(void)
 {
 	for (long op = QP_WRITE; op < QP_OPS; op++) {
 		for (long wrong = 0; wrong < WRONGS; wrong++)
-			ktap_add("REM_ACCESS_ERR + QP_ACCESS_ERR",
-				 remote_access, op | wrong << 4, 0,
-				 "error.%s-%s", qp_op_name[op],
-				 wrong_name[wrong]);
+			ktap_add("REM_ACCESS_ERR", remote_access,
+				 op | wrong << 4, 0, "error.%s-%s",
+				 qp_op_name[op], wrong_name[wrong]);
+		ktap_add("REM_ACCESS_ERR", remote_access,
+			 op | WRONG_KEY << 4 | WR_API, 0, "error.%s-wr-api",
+			 qp_op_name[op]);
+		ktap_add("IBV_EVENT_QP_ACCESS_ERR", remote_access,
+			 op | BEHIND << 4 | EVENT, 0, "error.%s-event",
+			 qp_op_name[op]);
 		ktap_add("the QP's access flags", qp_denies, op, 0,
 			 "error.%s-qp-denies", qp_op_name[op]);
 	}
 	for (long wrong = 0; wrong < WRONGS; wrong++)
 		ktap_add("nothing of a refused message is placed",
-			 remote_access, QP_WRITE | wrong << 4 | 0x100, 0,
+			 remote_access, QP_WRITE | wrong << 4 | MULTI, 0,
 			 "error.write-multi-%s", wrong_name[wrong]);
 	for (long rights = 0; rights <= (long)RDMA_ALL_REMOTE; rights += 2)
 		ktap_add("each right by itself", region_rights, rights, 0,

@@ -207,6 +207,23 @@ static void itself(long arg)
 	rdma_dev_close(&dev);
 }
 
+/* Only datagrams carry a GRH into the receive. */
+static void no_grh(long arg)
+{
+	enum qp_op op = (enum qp_op)arg;
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct qp_env e;
+
+	qp_open(&e, NULL, 4096);
+	rdma_recv(&e.b, 1, e.bbuf.addr, 64, e.bbuf.mr->lkey);
+	qp_build(&e, &w, op, 0, 64);
+	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS, "the request");
+	qp_expect_wc(e.b.rcq, &wc, 1, IBV_WC_SUCCESS, "the receive");
+	check(!(wc.wc_flags & IBV_WC_GRH), "the receive has no IBV_WC_GRH");
+	qp_close(&e);
+}
+
 void qp_transfer_cases(void)
 {
 	static const long psns[] = { 0, 1, 0x7fffff, 0x800000, 0xfffff0,
@@ -231,5 +248,9 @@ void qp_transfer_cases(void)
 		 "transfer.psn-apart");
 	ktap_add("RoCE v2 over IPv4 and IPv6", every_gid, 0, 60,
 		 "transfer.every-gid");
+	for (long op = 0; op < QP_DATA_OPS; op++)
+		if (qp_takes_recv((enum qp_op)op))
+			ktap_add("ibv_poll_cq(3): IBV_WC_GRH is for UD", no_grh,
+				 op, 0, "transfer.no-grh-%s", qp_op_name[op]);
 	ktap_add("ibv_modify_qp(3)", itself, 0, 0, "transfer.itself");
 }

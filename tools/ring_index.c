@@ -184,25 +184,23 @@ static int doorbell_with(struct ring_env *e, uint32_t wr_count,
 			 uint32_t sge_count, uint32_t wqe_size,
 			 const void *tail, size_t tail_len)
 {
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_post_send core;
-		uint8_t tail[1024];
-	} cmd;
+	uint64_t words[256] = { 0 };
+	struct ib_uverbs_cmd_hdr *hdr = (void *)words;
+	struct ib_uverbs_post_send *core = (void *)(hdr + 1);
 	struct ib_uverbs_post_send_resp resp;
-	size_t len = offsetof(__typeof__(cmd), tail) + tail_len;
+	size_t len = sizeof(*hdr) + sizeof(*core) + tail_len;
 
-	memset(&cmd, 0, sizeof(cmd));
-	cmd.hdr.command = IB_USER_VERBS_CMD_POST_SEND;
-	cmd.hdr.in_words = (uint16_t)(len / 4);
-	cmd.hdr.out_words = sizeof(resp) / 4;
-	cmd.core.response = (uintptr_t)&resp;
-	cmd.core.qp_handle = e->a.qp->handle;
-	cmd.core.wr_count = wr_count;
-	cmd.core.sge_count = sge_count;
-	cmd.core.wqe_size = wqe_size;
-	memcpy(cmd.tail, tail, tail_len);
-	return write(e->dev.ctx->cmd_fd, &cmd, len) == (ssize_t)len ? 0 : errno;
+	hdr->command = IB_USER_VERBS_CMD_POST_SEND;
+	hdr->in_words = (uint16_t)(len / 4);
+	hdr->out_words = sizeof(resp) / 4;
+	core->response = (uintptr_t)&resp;
+	core->qp_handle = e->a.qp->handle;
+	core->wr_count = wr_count;
+	core->sge_count = sge_count;
+	core->wqe_size = wqe_size;
+	memcpy(core + 1, tail, tail_len);
+	return write(e->dev.ctx->cmd_fd, words, len) == (ssize_t)len ? 0 :
+								       errno;
 }
 
 static void doorbell(long arg)
