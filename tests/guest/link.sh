@@ -12,7 +12,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 sysfs=/sys/class/infiniband
-marks=0
+mark=
+# In front of a program that runs in another namespace.
+inside=
 debugfs=/sys/kernel/debug/smw
 
 in_far() { ip netns exec far "$@"; }
@@ -27,8 +29,12 @@ not() { ! "$@"; }
 write() { echo "$2" >"$1"; }
 
 # The kernel's log since a mark.
-mark_log() { echo "link.sh: mark $((++marks))" >/dev/kmsg; }
-log_since_mark() { dmesg | sed "1,/link.sh: mark $marks\$/d"; }
+mark_log() {
+	mark="link.sh: $EPOCHREALTIME"
+	echo "$mark" >/dev/kmsg
+}
+
+log_since_mark() { dmesg | sed "1,/$mark\$/d"; }
 
 # case_of NAME COMMAND...: a case; what it leaves behind does not fail the next.
 case_of() {
@@ -40,9 +46,16 @@ case_of() {
 	done
 }
 
+end_jobs() {
+	local pid
+	for pid in $(jobs -p); do
+		kill "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
 with_end() {
-	# shellcheck disable=SC2046
-	trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+	trap end_jobs EXIT
 	# What was tried last is at the end of a failing case's output.
 	set -x
 	"$@"
@@ -274,6 +287,93 @@ deleted_while_open() {
 	until_true 5 grep -q DEVICE_FATAL "$scratch/events"
 	add smw1 near
 	rdma link delete smw1
+}
+
+# under_load DEVICE ADDRESS SAME_HOST: a pair of programs that send to each other
+# until the test ends, on the direct path (1) or by packets (0).
+under_load() {
+	local gid port=18515
+	gid=$(gid_index "$1" "$2")
+	echo "$3" >"$debugfs/$1/same_host"
+	$inside ibv_rc_pingpong -d "$1" -g "$gid" -n 100000000 -p $port &
+	until_true 10 loaded_port $port
+	$inside ibv_rc_pingpong -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
+	until_true 10 counting "$1"
+}
+
+loaded_port() { $inside ss -Hltn "sport = :$1" | grep -q .; }
+
+# Requests are being carried, one way or the other.
+counting() {
+	local before
+	before=$(carried "$1")
+	sleep 0.1
+	(($(carried "$1") > before + 1))
+}
+
+carried() {
+	local port=$sysfs/$1/ports/1/hw_counters
+	echo $(($(<"$port/sent_pkts") + $(<"$port/sent_local")))
+}
+
+# A link that goes, whichever way, does not wait for applications.
+deleted_under_load() {
+	add smw1 near
+	ip addr add 10.79.0.1/24 dev near
+	until_true 5 has_gid smw1 10.79.0.1
+	under_load smw1 10.79.0.1 "$1"
+	timeout $((5 * slow)) rdma link delete smw1
+	link_gone smw1
+	ip addr del 10.79.0.1/24 dev near
+}
+
+netdev_deleted_under_load() {
+	ip link add doomed type veth peer name doomed2
+	ip link set doomed2 up
+	ip link set doomed up
+	add smw1 doomed
+	ip addr add 10.79.0.1/24 dev doomed
+	until_true 5 has_gid smw1 10.79.0.1
+	under_load smw1 10.79.0.1 "$1"
+	timeout $((5 * slow)) ip link delete doomed
+	link_gone smw1
+}
+
+namespace_deleted_under_load() {
+	local inside='ip netns exec far'
+	in_far ip addr replace 10.79.0.2/24 dev remote
+	in_far rdma link add smw1 type smw netdev remote
+	until_true 5 has_gid smw1 10.79.0.2
+	under_load smw1 10.79.0.2 "$1"
+	# A namespace lives as long as a process in it.
+	in_far ip link delete remote
+	link_gone smw1
+	end_jobs
+	ip netns delete far
+	far_up
+}
+
+module_removed_under_load() {
+	add smw1 lo
+	until_true 5 has_gid smw1 127.0.0.1
+	under_load smw1 127.0.0.1 "$1"
+	timeout $((5 * slow)) modprobe -r smw
+	[[ -z $(ls $sysfs) && ! -e $debugfs ]]
+	end_jobs
+	modprobe smw
+}
+
+# Packets are lost while the netdev is down, and sent again.
+down_under_load() {
+	under_load smw0 "$SMW_ADDR" "$1"
+	ip link set eth0 mtu 4500
+	ip link set eth0 mtu 1500
+	counting smw0
+	ip link set eth0 down
+	ip link set eth0 up
+	ip -6 addr replace "$SMW_ADDR6/64" dev eth0 nodad
+	until_true 5 has_gid smw0 "$SMW_ADDR"
+	echo "state of the pair after down and up: $(counting smw0 && echo alive || echo dead)"
 }
 
 # hold_port FAMILY ADDRESS: take UDP port 4791 and say so, until killed.
@@ -545,6 +645,12 @@ case_of 'addresses: IPv4, IPv6, MAC' addresses
 case_of 'netdev renamed' renamed_netdev
 case_of 'netdev deleted' netdev_deleted
 case_of 'link deleted while an application has it open' deleted_while_open
+for path in 1 0; do
+	load="under load, $([[ $path == 1 ]] && echo direct path || echo packets)"
+	case_of "netdev down and up, MTU, $load" down_under_load $path
+	case_of "link deleted $load" deleted_under_load $path
+	case_of "netdev deleted $load" netdev_deleted_under_load $path
+done
 kept=
 rdma link delete smw0
 case_of 'ports are open while there are links' ports_open_with_links
@@ -559,6 +665,11 @@ case_of 'namespace deleted with links on veth and lo' namespace_deleted
 case_of 'netdev moved to another namespace' netdev_moved
 case_of 'namespace deleted under a physical netdev' physical_netdev
 case_of 'namespace without IPv6' no_ipv6
+for path in 1 0; do
+	load="under load, $([[ $path == 1 ]] && echo direct path || echo packets)"
+	case_of "namespace deleted $load" namespace_deleted_under_load $path
+	case_of "module removed $load" module_removed_under_load $path
+done
 if modinfo rdma_rxe >/dev/null 2>&1; then
 	case_of 'rdma_rxe first: port taken; its exit takes our links along' beside_rxe
 	case_of 'rdma_rxe second: it does not load' before_rxe
