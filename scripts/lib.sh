@@ -3,7 +3,6 @@
 #
 # What the build, boot and test scripts share. Source it; it runs nothing.
 
-# shellcheck disable=SC2034	# SMW_* are for the scripts that source this
 SMW_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 SMW_CACHE=${SMW_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/smw}
 SMW_KERNEL_SERIES=6.12
@@ -16,12 +15,18 @@ die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 # with_progress LABEL LOG COMMAND...: run COMMAND with its output in LOG; a line
 # every ten seconds says that it is alive and what it did last.
 with_progress() {
-	local label=$1 log=$2 pid start status=0 last
+	local label=$1 log=$2 pid start status=0 last traps
 	shift 2
 	say "$label"
 	start=$SECONDS
+	# A process group of its own, which Ctrl-C does not reach: it is ended here,
+	# with all that it started.
+	traps=$(trap -p INT TERM)
+	set -m
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
+	set +m
+	trap 'kill -TERM -- "-$pid" 2>/dev/null; exit 130' INT TERM
 	while kill -0 "$pid" 2>/dev/null; do
 		# The tail of the wait is short, so that quick commands end quickly.
 		for _ in {1..50}; do
@@ -32,6 +37,8 @@ with_progress() {
 		printf '   %4d s  %s\n' $((SECONDS - start)) "$last" >&2
 	done
 	wait "$pid" || status=$?
+	trap - INT TERM
+	eval "$traps"
 	if ((status != 0)); then
 		warn "$label failed ($status); the end of $log:"
 		tail -n 15 "$log" >&2
