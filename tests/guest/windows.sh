@@ -8,4 +8,4 @@ set -euo pipefail
 [[ -x $top/tools/mwtest ]] || { failed 'tools/mwtest is built'; finish; }
 need_device
 # It prints KTAP, with its own plan.
-exec "$top/tools/mwtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")"
+exec "$top/tools/mwtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow"

@@ -1,0 +1,12 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Queue pairs, completion queues and regions apart from windows, by a program
+# that knows only libibverbs.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+[[ -x $top/tools/qptest ]] || { failed 'tools/qptest is built'; finish; }
+need_device
+# It prints KTAP, with its own plan.
+exec "$top/tools/qptest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow"
