@@ -30,7 +30,7 @@ write() { echo "$2" >"$1"; }
 
 # The kernel's log since a mark.
 mark_log() {
-	mark="link.sh: $EPOCHREALTIME"
+	mark="links.sh: $EPOCHREALTIME"
 	echo "$mark" >/dev/kmsg
 }
 
@@ -134,12 +134,12 @@ renamed_device() {
 }
 
 bad_names() {
-	refused 'Invalid argument' 'not a name' -- add a/b dummy0
-	refused 'Invalid argument' 'not a name' -- add .. dummy0
-	refused 'Invalid argument' 'not a name' -- add . dummy0
-	refused 'Invalid argument' 'not a name' -- add 'a b' dummy0
-	refused 'Invalid argument' '' -- add 'smw%d' dummy0
-	refused '' '' -- add "$(printf 'x%.0s' {1..100})" dummy0
+	refused 'Invalid argument' 'not a name' -- add a/b spare
+	refused 'Invalid argument' 'not a name' -- add .. spare
+	refused 'Invalid argument' 'not a name' -- add . spare
+	refused 'Invalid argument' 'not a name' -- add 'a b' spare
+	refused 'Invalid argument' '' -- add 'smw%d' spare
+	refused '' '' -- add "$(printf 'x%.0s' {1..100})" spare
 }
 
 no_netdev() {
@@ -166,7 +166,7 @@ vlan() {
 names_of_64() {
 	local name
 	name=$(printf 'x%.0s' {1..63})
-	add "$name" dummy0
+	add "$name" spare
 	link_exists "$name"
 	rdma link delete "$name"
 }
@@ -393,10 +393,10 @@ port_taken() {
 	hold_port "$@" &
 	local holder=$!
 	until_true 10 grep -q bound "$scratch/bound"
-	refused 'Address already in use' 'UDP port 4791 is taken' -- add smw1 dummy0
+	refused 'Address already in use' 'UDP port 4791 is taken' -- add smw1 spare
 	kill "$holder"
 	wait "$holder" || true
-	add smw1 dummy0
+	add smw1 spare
 	rdma link delete smw1
 }
 
@@ -434,11 +434,11 @@ failing_adds() {
 	hold_port AF_INET 0.0.0.0 &
 	local holder=$!
 	until_true 10 grep -q bound "$scratch/bound"
-	repeat $((340 / slow)) 'link add smw1 type smw netdev dummy0
+	repeat $((340 / slow)) 'link add smw1 type smw netdev spare
 link add smw2 type smw netdev eth0.5
 link add a/b type smw netdev eth0' >"$scratch/port"
 	repeat $((500 / slow)) 'link add smw1 type smw netdev eth0
-link add smw0 type smw netdev dummy0' >"$scratch/twice"
+link add smw0 type smw netdev spare' >"$scratch/twice"
 	ip link add link eth0 name eth0.5 type vlan id 5
 	head -n 150 "$scratch/port" >"$scratch/warm"
 	batch "$scratch/warm"
@@ -458,10 +458,10 @@ link add smw0 type smw netdev dummy0' >"$scratch/twice"
 	((after - before < 1024))
 	[[ -z $(ls $sysfs) ]]
 	# Nothing refers to the netdev.
-	ip link add dummy7 type dummy
-	ip link delete dummy0
-	ip link delete dummy7
-	ip link add dummy0 type dummy
+	ip link add spare7 type dummy
+	ip link delete spare
+	ip link delete spare7
+	ip link add spare type dummy
 }
 
 links_come_and_go() {
@@ -615,8 +615,8 @@ before_rxe() {
 # The link that stays from case to case.
 kept=
 modprobe ib_uverbs
-modprobe dummy numdummies=0
-ip link add dummy0 type dummy
+modprobe dummy numdummies=0 2>/dev/null || true
+ip link add spare type dummy
 
 case_of 'rdma system set netns exclusive; a device moves to a namespace and back' device_moved
 far_up
@@ -627,7 +627,7 @@ case_of 'counters in rdma statistic and sysfs' counters
 case_of 'debugfs: same_host switch, list of windows' debugfs_files
 case_of 'rdma dev set name' renamed_device
 case_of 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
-case_of 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 dummy0
+case_of 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 spare
 case_of 'bad names are refused' bad_names
 case_of 'a name of 63 characters' names_of_64
 case_of 'a netdev that is not there' no_netdev
