@@ -52,6 +52,32 @@ static void no_rights(long arg)
 	mw_close(&e);
 }
 
+/*
+ * LOCAL_WRITE is no right of a window: where a device takes it among the
+ * flags of a bind, as test suites ask for, it grants nothing.
+ */
+static void local_write_is_no_right(long arg)
+{
+	struct rdma_bind bind;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	for (int op = 0; op < MW_OPS; op++) {
+		enum ibv_wc_status status;
+
+		bind = mw_good_bind(&e, 0, 64, IBV_ACCESS_LOCAL_WRITE);
+		status = mw_try_bind(&e.a.owner, &bind);
+		if (status == IBV_WC_MW_BIND_ERR) {
+			rdma_reconnect(&e.a.owner, &e.a.peer);
+			continue;
+		}
+		check_eq(status, IBV_WC_SUCCESS, "status of the bind");
+		e.rkey = bind.new_rkey;
+		mw_refused(&e, &e.a, (enum mw_op)op, mw_at(&e, 0, 8));
+	}
+	mw_close(&e);
+}
+
 /* A window may be read although its region may only be bound. */
 static void read_needs_only_bind(long arg)
 {
@@ -267,6 +293,8 @@ void mw_bind_cases(void)
 				 "bind.type%ld.%s", arg, ranges[i].name);
 		ktap_add("IW: no rights is legal", no_rights, arg, 0,
 			 "bind.type%ld.no-rights", arg);
+		ktap_add("LOCAL_WRITE grants nothing", local_write_is_no_right,
+			 arg, 0, "bind.type%ld.local-write-is-no-right", arg);
 		ktap_add("IW: REMOTE_READ needs only MW_BIND",
 			 read_needs_only_bind, arg, 0,
 			 "bind.type%ld.read-needs-only-bind", arg);

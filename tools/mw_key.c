@@ -147,6 +147,25 @@ static void names_by_alloc_key(long arg)
 	mw_close(&e);
 }
 
+/*
+ * Some callers store the key to come in their struct ibv_mw before they post,
+ * so the provider names the window by that. It names the same window.
+ */
+static void names_by_new_key(long arg)
+{
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	for (uint32_t step = 1; step < 40; step += 5) {
+		uint32_t key = (e.rkey & ~0xffU) | ((e.rkey + step) & 0xff);
+
+		bind_key(&e, key, key);
+		use(&e);
+		mw_local_inv(&e.a.owner, e.rkey);
+	}
+	mw_close(&e);
+}
+
 /* Any other key of its index does not. */
 static void names_by_other_key(long arg)
 {
@@ -229,6 +248,8 @@ void mw_key_cases(void)
 		 "key.type2.same-key-again");
 	ktap_add("the current key or the one from alloc", names_by_alloc_key,
 		 2, 0, "key.type2.named-by-alloc-key");
+	ktap_add("or the one that is being bound", names_by_new_key, 2, 0,
+		 "key.type2.named-by-new-key");
 	ktap_add("the current key or the one from alloc", names_by_other_key,
 		 2, 0, "key.type2.named-by-other-key");
 	ktap_add("type 1: bind while bound", rebind_moves, 1, 0,
