@@ -89,7 +89,7 @@ static void mw_world_exit(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&world->owner.windows));
 	KUNIT_EXPECT_TRUE(test, list_empty(&world->other_owner.windows));
 	for (slot = 0; slot < SMW_HOLD_SLOTS; slot++)
-		KUNIT_EXPECT_NULL(test, raw_cpu_ptr(&smw_holds)->object[slot]);
+		KUNIT_EXPECT_NULL(test, smw_hold_peek(slot));
 	smw_keytab_destroy(&world->link.keys);
 	free_percpu(world->link.counters);
 }

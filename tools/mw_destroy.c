@@ -284,7 +284,7 @@ static void any_order(long arg)
 		for (size_t j = 0; j < THINGS; j++) {
 			clean_up(&e, orders[i][j], bound);
 			if (orders[i][j] == MW || (orders[i][j] == QP &&
-					MW_TYPE(arg) == IBV_MW_TYPE_2))
+						   MW_TYPE(arg) == IBV_MW_TYPE_2))
 				bound = false;
 		}
 		if (e.region.mr)

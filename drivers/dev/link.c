@@ -239,7 +239,7 @@ void smw_link_dealloc(struct ib_device *ibdev)
 {
 	struct smw_link *link = smw_link_of(ibdev);
 
-	smw_sock_put(link->net);
+	smw_sock_put(link);
 	free_link(link);
 	detach(link);
 }
@@ -277,7 +277,7 @@ static int make_link(struct smw_link *link, const char *name,
 		       "the netdev is going", err);
 		goto free_link;
 	}
-	err = smw_sock_get(link->net, NULL);
+	err = smw_sock_get(link, NULL);
 	if (err) {
 		put_net(link->net);
 		detach(link);

@@ -7,7 +7,6 @@
 #include <smw/kunit.h>
 
 DEFINE_PER_CPU(struct smw_holds, smw_holds);
-EXPORT_SYMBOL_IF_KUNIT(smw_holds);
 
 static void drain_cpu(const struct smw_holds *holds, const void *object)
 {
@@ -29,3 +28,9 @@ void smw_hold_drain(const void *object)
 		drain_cpu(per_cpu_ptr(&smw_holds, cpu), object);
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_hold_drain);
+
+const void *smw_hold_peek(enum smw_hold_slot slot)
+{
+	return READ_ONCE(raw_cpu_ptr(&smw_holds)->object[slot]);
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_hold_peek);

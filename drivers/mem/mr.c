@@ -90,7 +90,7 @@ static int mr_publish(struct smw_link *link, struct smw_mr *mr)
 	mr->key = smw_key_compose(mr->entry.index, get_random_u32());
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
-	/* Pairs with the acquire in smw_mr_usable(). */
+	/* Pairs with the acquire in mr_judge(). */
 	smp_store_release(&mr->live, true);
 	return 0;
 }
@@ -201,6 +201,7 @@ struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 		mr->rights = access & MR_ACCESS;
 	if (flags & IB_MR_REREG_PD)
 		mr->ibmr.pd = pd;
+	/* Pairs with the acquire in mr_judge(). */
 	smp_store_release(&mr->live, true);
 	spin_unlock_bh(&mr->lock);
 	return NULL;

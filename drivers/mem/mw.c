@@ -291,6 +291,7 @@ static struct smw_mr *judge_region(struct smw_mr *mr, const struct smw_access *a
 				   struct smw_access_facts *facts, u64 *offset,
 				   enum smw_reason *reason)
 {
+	/* Pairs with the release in mr.c. */
 	facts->live = smp_load_acquire(&mr->live);
 	facts->key = mr->key;
 	facts->same_pd = mr->ibmr.pd == access->pd;
@@ -335,6 +336,12 @@ struct smw_mr *smw_access_begin(struct smw_link *link, const struct smw_access *
 	return mr;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_access_begin);
+
+void smw_access_end(void)
+{
+	smw_hold_drop(SMW_HOLD_REMOTE);
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_access_end);
 
 static void window_publish(struct smw_link *link, struct smw_window *window)
 {

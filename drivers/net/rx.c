@@ -242,13 +242,16 @@ static bool receive(struct net *net, struct smw_arrival *arrival)
 	struct smw_qp *qp;
 	bool kept = false;
 
-	qp = smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
-	if (!qp)
+	if (reason) {
+		smw_sock_count(net, SMW_COUNT_MALFORMED);
 		return false;
-	if (reason)
-		smw_count(qp->link, SMW_COUNT_MALFORMED);
-	else
-		kept = deliver(qp, arrival);
+	}
+	qp = smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
+	if (!qp) {
+		smw_sock_count(net, SMW_COUNT_DROPPED);
+		return false;
+	}
+	kept = deliver(qp, arrival);
 	smw_hold_drop(SMW_HOLD_QP);
 	return kept;
 }
@@ -257,7 +260,10 @@ int smw_rx_packet(struct sock *sk, struct sk_buff *skb)
 {
 	struct smw_arrival arrival = { .skb = skb };
 
-	if (!pull_headers(skb) || !receive(sock_net(sk), &arrival))
-		kfree_skb(skb);
+	if (!pull_headers(skb))
+		smw_sock_count(sock_net(sk), SMW_COUNT_MALFORMED);
+	else if (receive(sock_net(sk), &arrival))
+		return 0;
+	kfree_skb(skb);
 	return 0;
 }

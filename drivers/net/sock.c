@@ -6,6 +6,7 @@
 
 #include <smw/wire.h>
 
+#include <linux/rculist.h>
 #include <linux/udp.h>
 #include <net/netns/generic.h>
 #include <net/udp_tunnel.h>
@@ -13,13 +14,13 @@
 /**
  * struct smw_sock_net - the sockets of one namespace
  * @lock: protects the rest
- * @users: links of the namespace
- * @ipv4: open while there are @users
+ * @links: links of the namespace; readers under RCU
+ * @ipv4: open while there are @links
  * @ipv6: likewise, NULL where the kernel has IPv6 turned off
  */
 struct smw_sock_net {
 	struct mutex lock;
-	unsigned int users;
+	struct list_head links;
 	struct socket *ipv4;
 	struct socket *ipv6;
 };
@@ -85,16 +86,16 @@ static int open_sockets(struct net *net, struct smw_sock_net *socks)
 	return 0;
 }
 
-int smw_sock_get(struct net *net, struct netlink_ext_ack *extack)
+int smw_sock_get(struct smw_link *link, struct netlink_ext_ack *extack)
 {
-	struct smw_sock_net *socks = net_generic(net, sock_net_id);
+	struct smw_sock_net *socks = net_generic(link->net, sock_net_id);
 	int err = 0;
 
 	mutex_lock(&socks->lock);
-	if (!socks->users)
-		err = open_sockets(net, socks);
+	if (list_empty(&socks->links))
+		err = open_sockets(link->net, socks);
 	if (!err)
-		socks->users++;
+		list_add_tail_rcu(&link->sock_node, &socks->links);
 	mutex_unlock(&socks->lock);
 	if (err == -EADDRINUSE) {
 		NL_SET_ERR_MSG(extack, "UDP port 4791 is taken in this network namespace");
@@ -107,16 +108,31 @@ int smw_sock_get(struct net *net, struct netlink_ext_ack *extack)
 	return err;
 }
 
-void smw_sock_put(struct net *net)
+void smw_sock_put(struct smw_link *link)
 {
-	struct smw_sock_net *socks = net_generic(net, sock_net_id);
+	struct smw_sock_net *socks = net_generic(link->net, sock_net_id);
 
 	mutex_lock(&socks->lock);
-	if (!--socks->users) {
+	list_del_rcu(&link->sock_node);
+	if (list_empty(&socks->links)) {
 		close_socket(&socks->ipv4);
 		close_socket(&socks->ipv6);
 	}
 	mutex_unlock(&socks->lock);
+	/* No packet counts on this link any more. */
+	synchronize_rcu();
+}
+
+void smw_sock_count(struct net *net, enum smw_counter counter)
+{
+	struct smw_sock_net *socks = net_generic(net, sock_net_id);
+	struct smw_link *link;
+
+	rcu_read_lock();
+	link = list_first_or_null_rcu(&socks->links, struct smw_link, sock_node);
+	if (link)
+		smw_count(link, counter);
+	rcu_read_unlock();
 }
 
 static int __net_init sock_net_init(struct net *net)
@@ -124,6 +140,7 @@ static int __net_init sock_net_init(struct net *net)
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 
 	mutex_init(&socks->lock);
+	INIT_LIST_HEAD(&socks->links);
 	return 0;
 }
 
@@ -132,7 +149,7 @@ static void __net_exit sock_net_exit(struct net *net)
 {
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 
-	WARN_ON_ONCE(socks->users);
+	WARN_ON_ONCE(!list_empty(&socks->links));
 }
 
 static struct pernet_operations sock_net_ops = {

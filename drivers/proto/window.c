@@ -29,7 +29,8 @@ static u32 smw_bind_flags_allowed(u8 type)
 {
 	if (type == SMW_WINDOW_TYPE_2)
 		return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS | SMW_ZERO_BASED;
-	return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS; /* o10-36.2.2: type 1 is never zero based */
+	/* o10-36.2.2: type 1 is never zero based */
+	return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS;
 }
 
 static enum smw_reason smw_bind_check_region(const struct smw_bind_facts *facts)

@@ -10,8 +10,8 @@
 
 static_assert(sizeof(struct ib_uverbs_wc) <= CQE_SIZE);
 /* Statuses and opcodes are written as user space reads them. */
-static_assert(IB_WC_RECV == BIT(7));
-static_assert(IB_WC_GENERAL_ERR == 21);
+static_assert((int)IB_WC_RECV == 128);
+static_assert((int)IB_WC_GENERAL_ERR == 21);
 static_assert((int)IB_WC_LOCAL_INV == (int)IB_UVERBS_WC_LOCAL_INV);
 
 static struct ib_ucontext *ucontext_of(struct ib_udata *udata)

@@ -48,7 +48,7 @@ static enum smw_reason receive_read(struct smw_qp *qp, const struct smw_packet *
 		return reason;
 	read = remember(&qp->responder, packet, smw_packet_count(packet->length, qp->mtu));
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
-	       read->msn);
+			 read->msn);
 	response->rd_atomic = read;
 	return SMW_OK;
 }
@@ -78,7 +78,7 @@ static enum smw_reason access_atomic(struct smw_qp *qp, const struct smw_packet 
 	if (packet->va & (sizeof(u64) - 1))
 		return SMW_BAD_ALIGNMENT;
 	mr = smw_responder_access(qp, SMW_REMOTE_ATOMIC, packet->rkey, packet->va, sizeof(u64),
-			  &offset, &reason);
+				  &offset, &reason);
 	if (!mr)
 		return reason;
 	target = smw_mr_run(mr, offset, &run);
@@ -93,7 +93,7 @@ static enum smw_reason access_atomic(struct smw_qp *qp, const struct smw_packet 
 static void answer_atomic(const struct smw_rd_atomic *entry, struct smw_response *response)
 {
 	smw_response_set(response, SMW_RESPONSE_ATOMIC, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
-	       entry->msn);
+			 entry->msn);
 	response->original = entry->original;
 }
 
@@ -127,7 +127,7 @@ static enum smw_reason begin_atomic_write(struct smw_qp *qp,
 	if (packet->length != sizeof(u64) || packet->payload_len != sizeof(u64))
 		return SMW_BAD_LENGTH;
 	mr = smw_responder_access(qp, SMW_REMOTE_WRITE, packet->rkey, packet->va, sizeof(u64),
-			  &offset, &reason);
+				  &offset, &reason);
 	if (!mr)
 		return reason;
 	*target = smw_mr_run(mr, offset, &run);
@@ -142,7 +142,7 @@ static void answer_atomic_write(struct smw_rd_atomic *entry,
 				struct smw_response *response)
 {
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
-	       entry->msn);
+			 entry->msn);
 	response->rd_atomic = entry;
 }
 
@@ -162,6 +162,7 @@ static enum smw_reason receive_atomic_write(struct smw_qp *qp,
 		return reason;
 	smw_cursor_flat(&value_cursor, &value);
 	if (smw_copy(&value_cursor, payload, sizeof(value)))
+		/* All eight bytes at once, after what was written before (IBTA 9.4.7). */
 		smp_store_release(target, value);
 	smw_access_end();
 	if (payload->fault)
@@ -221,7 +222,7 @@ static enum smw_reason repeat_read(struct smw_qp *qp, const struct smw_packet *p
 	if (reason)
 		return reason;
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
-	       read->msn);
+			 read->msn);
 	response->rd_atomic = read;
 	return SMW_OK;
 }

@@ -90,11 +90,11 @@ static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 	case SMW_ANSWER_RNR:
 		rsp->nak_sent = true;
 		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_RNR | qp->min_rnr_timer,
-		       psn, rsp->msn);
+				 psn, rsp->msn);
 		break;
 	case SMW_ANSWER_NAK:
 		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
-		       rsp->msn);
+				 rsp->msn);
 		fail(qp, packet, info);
 		break;
 	case SMW_ANSWER_SILENT_ERROR:
@@ -118,7 +118,7 @@ static void finish(struct smw_qp *qp, const struct smw_packet *packet, u8 messag
 		rsp->msn = (rsp->msn + 1) & SMW_PSN_MASK;
 	if (packet->ack_request)
 		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_ACK_NO_CREDIT,
-		       smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
+				 smw_psn_add(rsp->psn, SMW_PSN_MASK), rsp->msn);
 }
 
 static enum smw_reason take_receive(struct smw_qp *qp)
@@ -215,7 +215,7 @@ static enum smw_reason place_in_target(struct smw_qp *qp, u32 judged, u32 bytes,
 	if (!judged)
 		return SMW_OK;
 	mr = smw_responder_access(qp, SMW_REMOTE_WRITE, rsp->rkey, rsp->va + rsp->offset, judged,
-			  &offset, &reason);
+				  &offset, &reason);
 	if (!mr)
 		return reason;
 	smw_cursor_region(&target, mr, offset);
@@ -313,7 +313,7 @@ static void report_gap(struct smw_qp *qp, struct smw_response *response)
 		return;
 	rsp->nak_sent = true;
 	smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | SMW_NAK_PSN_SEQUENCE,
-	       rsp->psn, rsp->msn);
+			 rsp->psn, rsp->msn);
 }
 
 void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
@@ -353,7 +353,7 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32
 
 	if (takes_requests(qp))
 		mr = smw_responder_access(qp, SMW_REMOTE_READ, read->rkey, read->va + done, bytes,
-				  &offset, &reason);
+					  &offset, &reason);
 	if (mr) {
 		smw_cursor_region(source, mr, offset);
 		return true;

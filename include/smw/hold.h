@@ -85,4 +85,12 @@ static inline void smw_hold_drop(enum smw_hold_slot slot)
  */
 void smw_hold_drain(const void *object);
 
+/**
+ * smw_hold_peek() - what this CPU holds in a slot, for tests
+ * @slot: a slot
+ *
+ * Return: the object, or NULL.
+ */
+const void *smw_hold_peek(enum smw_hold_slot slot);
+
 #endif /* SMW_HOLD_H */

@@ -65,6 +65,7 @@ struct smw_counters {
  *             the direct path; a debugfs switch
  * @windows: list of all windows, for debugfs, under @windows_lock
  * @windows_lock: protects @windows; never taken by the data path
+ * @sock_node: in its namespace's list of links; owner: net/sock.c
  * @node: in the module's list of links; owner: dev/link.c
  * @rescan: looks at the addresses again; owner: dev/loopback.c
  * @stale_gids: an address went since the last look; owner: dev/loopback.c
@@ -84,6 +85,7 @@ struct smw_link {
 	bool same_host;
 	struct list_head windows;
 	spinlock_t windows_lock;
+	struct list_head sock_node;
 	struct list_head node;
 	struct work_struct rescan;
 	bool stale_gids;

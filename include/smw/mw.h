@@ -184,10 +184,10 @@ struct smw_access {
 struct smw_mr *smw_access_begin(struct smw_link *link, const struct smw_access *access,
 				u64 *offset, enum smw_reason *reason);
 
-static inline void smw_access_end(void)
-{
-	smw_hold_drop(SMW_HOLD_REMOTE);
-}
+/**
+ * smw_access_end() - the bytes have moved: let go of what was held
+ */
+void smw_access_end(void);
 
 /* The RDMA core's operations on windows. */
 int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata);

@@ -70,11 +70,13 @@ static inline void *smw_ring_element(const struct smw_ring *ring, u32 index)
 /* How far the user has produced; any garbage becomes some slot. */
 static inline u32 smw_ring_user_producer(const struct smw_ring *ring)
 {
+	/* Pairs with the user's release: elements before it are whole. */
 	return smp_load_acquire(&ring->buf->producer_index) & ring->mask;
 }
 
 static inline u32 smw_ring_user_consumer(const struct smw_ring *ring)
 {
+	/* Pairs with the user's release: elements before it are free. */
 	return smp_load_acquire(&ring->buf->consumer_index) & ring->mask;
 }
 
@@ -82,6 +84,7 @@ static inline u32 smw_ring_user_consumer(const struct smw_ring *ring)
 static inline void smw_ring_consume(struct smw_ring *ring, u32 index)
 {
 	ring->index = index;
+	/* Pairs with the user's acquire: the slots were read before. */
 	smp_store_release(&ring->buf->consumer_index, index);
 }
 
@@ -89,6 +92,7 @@ static inline void smw_ring_consume(struct smw_ring *ring, u32 index)
 static inline void smw_ring_produce(struct smw_ring *ring, u32 index)
 {
 	ring->index = index;
+	/* Pairs with the user's acquire: the elements are whole. */
 	smp_store_release(&ring->buf->producer_index, index);
 }
 

@@ -12,8 +12,8 @@
 #include <smw/responder.h>
 
 /**
- * smw_sock_get() - have a namespace's UDP port open
- * @net: the namespace
+ * smw_sock_get() - have the UDP port of a link's namespace open
+ * @link: the link; goes into the namespace's list
  * @extack: gets one clear line on failure
  *
  * The first link of a namespace opens the IPv4 and IPv6 sockets, the last
@@ -21,13 +21,24 @@
  *
  * Return: 0 or a negative errno (-EADDRINUSE where the port is taken).
  */
-int smw_sock_get(struct net *net, struct netlink_ext_ack *extack);
+int smw_sock_get(struct smw_link *link, struct netlink_ext_ack *extack);
 
 /**
  * smw_sock_put() - the reverse of smw_sock_get()
- * @net: the namespace
+ * @link: the link
+ *
+ * Context: may sleep.
  */
-void smw_sock_put(struct net *net);
+void smw_sock_put(struct smw_link *link);
+
+/**
+ * smw_sock_count() - count a packet that belongs to no queue pair
+ * @net: the namespace it came in
+ * @counter: enum smw_counter
+ *
+ * It counts on the namespace's first link, so that it can be seen.
+ */
+void smw_sock_count(struct net *net, enum smw_counter counter);
 
 /* Module start and end. */
 int smw_sock_init(void);
