@@ -320,18 +320,24 @@ static struct rdma_link_ops link_ops = {
 	.newlink = newlink,
 };
 
+void smw_links_open(void)
+{
+	rdma_link_register(&link_ops);
+}
+
+void smw_links_close(void)
+{
+	rdma_link_unregister(&link_ops);
+	smw_links_remove(NULL);
+}
+
 int smw_links_init(void)
 {
 	workqueue = alloc_workqueue(KBUILD_MODNAME, WQ_UNBOUND, 0);
-	if (!workqueue)
-		return -ENOMEM;
-	rdma_link_register(&link_ops);
-	return 0;
+	return workqueue ? 0 : -ENOMEM;
 }
 
 void smw_links_exit(void)
 {
-	rdma_link_unregister(&link_ops);
-	smw_links_remove(NULL);
 	destroy_workqueue(workqueue);
 }

@@ -24,27 +24,28 @@ static int __init smw_init(void)
 	err = smw_sock_init();
 	if (err)
 		goto exit_qp;
-	err = smw_debugfs_init();
+	err = smw_links_init();
 	if (err)
 		goto exit_sock;
+	err = smw_debugfs_init();
+	if (err)
+		goto exit_links;
 	err = smw_netdev_init();
 	if (err)
 		goto exit_debugfs;
 	err = smw_loopback_init();
 	if (err)
 		goto exit_netdev;
-	err = smw_links_init();
-	if (err)
-		goto exit_loopback;
+	smw_links_open();
 	pr_info("software RoCE v2 with memory windows, version " SMW_VERSION "\n");
 	return 0;
 
-exit_loopback:
-	smw_loopback_exit();
 exit_netdev:
 	smw_netdev_exit();
 exit_debugfs:
 	smw_debugfs_exit();
+exit_links:
+	smw_links_exit();
 exit_sock:
 	smw_sock_exit();
 exit_qp:
@@ -58,10 +59,11 @@ exit_qp:
  */
 static void __exit smw_exit(void)
 {
-	smw_links_exit();
+	smw_links_close();
 	smw_loopback_exit();
 	smw_netdev_exit();
 	smw_debugfs_exit();
+	smw_links_exit();
 	smw_sock_exit();
 	smw_qp_exit();
 	rcu_barrier();

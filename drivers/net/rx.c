@@ -154,6 +154,8 @@ static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
 		if (rsp->stream)
 			smw_work_note(qp, SMW_NOTE_STREAM);
 	} else if (skb_queue_len(&rsp->backlog) < BACKLOG_MAX) {
+		/* A borrowed route must not outlive this softirq. */
+		skb_dst_drop(arrival->skb);
 		__skb_queue_tail(&rsp->backlog, arrival->skb);
 		kept = true;
 	} else {

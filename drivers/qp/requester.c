@@ -256,6 +256,9 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 	if (!smw_carrier_send(qp, SMW_ROUTE_REQUESTER, &packet,
 			      packet.payload_len ? &payload : NULL)) {
 		send->fault = payload.fault;
+		/* What went before may not have asked for its acknowledgment. */
+		if (in_flight(req))
+			smw_requester_rewind(qp);
 		return;
 	}
 	sent(req, send, chunk, 1);
@@ -273,15 +276,20 @@ static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
 	spin_unlock(&peer->responder.lock);
 }
 
-/* Take the answer of the direct path, as from the wire. */
+/*
+ * Take the answer of the direct path, as from the wire. None, or one that does
+ * not fit what was asked, is a loss: the timer sees to it.
+ */
 static void answered(struct smw_qp *qp, const struct smw_response *response)
 {
-	if (response->kind == SMW_RESPONSE_NONE)
-		smw_work_arm_retransmit(qp);	/* lost */
-	else if (response->kind == SMW_RESPONSE_READ)
-		qp->requester.reading = true;
-	else
+	struct smw_requester *req = &qp->requester;
+
+	if (response->kind == SMW_RESPONSE_READ)
+		req->reading = true;
+	else if (response->kind != SMW_RESPONSE_NONE)
 		smw_completer_response(qp, response);
+	if (in_flight(req) && !req->reading)
+		smw_work_arm_retransmit(qp);
 }
 
 static void transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_send *send)
@@ -442,13 +450,6 @@ void smw_requester_rewind(struct smw_qp *qp)
 	req->sending = slot;
 	if (slot != req->fetched && send->state == SMW_SEND_STARTED)
 		req->offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
-	/* READs and atomics from here on are asked again. */
-	for (; slot != req->fetched; slot = smw_ring_next(&req->ring, slot)) {
-		send = smw_requester_send(req, slot);
-		if (send->rd_atomic)
-			req->rd_atomic--;
-		send->rd_atomic = false;
-	}
 }
 
 void smw_requester_flush(struct smw_qp *qp)

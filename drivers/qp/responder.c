@@ -377,8 +377,11 @@ void smw_responder_flush(struct smw_qp *qp)
 			break;
 		complete_receive(qp, NULL, IB_WC_WR_FLUSH_ERR);
 	}
-	rsp->message = SMW_MESSAGE_NONE;
-	rsp->stream = NULL;
+	if (smw_qp_state(qp) == IB_QPS_ERR) {
+		rsp->message = SMW_MESSAGE_NONE;
+		rsp->stream = NULL;
+		__skb_queue_purge(&rsp->backlog);
+	}
 	spin_unlock_bh(&rsp->lock);
 }
 

@@ -16,9 +16,13 @@
 struct net;
 struct net_device;
 
-/* Module start and end; the latter removes every link. */
+/* Module start and end: what links need, before the first and after the last. */
 int smw_links_init(void);
 void smw_links_exit(void);
+
+/* From here to there links can be added; the latter removes them all. */
+void smw_links_open(void);
+void smw_links_close(void);
 
 /**
  * smw_links_find() - the link of a netdev

@@ -89,7 +89,8 @@ enum smw_send_state {
  * @length: message bytes
  * @num_sge: elements in @sge; 0 where @inline_data is used
  * @state: enum smw_send_state
- * @rd_atomic: counts against the requester's max_rd_atomic now
+ * @rd_atomic: was sent and waits for its response: counts against
+ *             max_rd_atomic, and bounds what an ACK can acknowledge
  * @fault: why the request cannot be executed, enum smw_reason; it is completed
  *         with that error once everything before it is complete
  * @first_psn: first PSN of the message, once SMW_SEND_STARTED
