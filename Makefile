@@ -12,7 +12,7 @@ SUDO :=
 MAKEFLAGS += --no-print-directory
 
 .PHONY: modules clean modules_install install install-tools tools kunit demo shell \
-	check check-quick static proto help kdir
+	check check-quick static proto compare help kdir
 
 modules: kdir ## build smw.ko (the default); KDIR=FOLDER chooses the kernel
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -64,6 +64,9 @@ proto: ## the pure logic's tests in user space, under ASan and UBSan
 
 kunit: ## KUnit in the debug guest
 	@scripts/check kunit
+
+compare: ## smw and rdma_rxe in one boot: bandwidth and latency, as ratios
+	@scripts/vm/run --build --name compare --timeout 1200 -- bash tests/guest/run compare
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -9,7 +9,7 @@ set -euo pipefail
 
 file=$SMW_WORK/capture.pcap
 transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$'
-invalidates='send-inv'
+invalidates='send-(with-)?inv'
 
 start_capture() {
 	dumpcap -q -P -B 64 -i lo -f 'udp port 4791' -w "$file" >"$scratch/dumpcap" 2>&1 &

@@ -116,3 +116,6 @@ both() {
 	sed 's/^/server: /' "$scratch/server"
 	return "$status"
 }
+
+# wire_only: requests to queue pairs of this host go by packets too.
+wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The rules of memory windows again, with every request a packet.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+need_device
+wire_only
+exec bash "$here/windows.sh"
