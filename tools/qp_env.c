@@ -113,12 +113,22 @@ void qp_fill(struct qp_env *e)
 	rdma_buf_fill(&e->bbuf, QP_TAG_B);
 }
 
+static size_t first_difference(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	size_t i = 0;
+
+	while (i < len && a[i] == b[i])
+		i++;
+	return i;
+}
+
 void qp_expect_moved(struct qp_env *e, enum qp_op op, size_t off, size_t len)
 {
 	bool to_a = op == QP_READ;
+	size_t same = first_difference(e->abuf.addr + off, e->bbuf.addr + off, len);
 
-	check(!memcmp(e->abuf.addr + off, e->bbuf.addr + off, len),
-	      "%s of %zu bytes: all of them arrive", qp_op_name[op], len);
+	check(same == len, "%s of %zu bytes: all of them arrive, the first %zu did",
+	      qp_op_name[op], len, same);
 	check(rdma_buf_touched(&e->abuf, QP_TAG_A, off, to_a ? len : 0) < 0,
 	      "%s of %zu bytes: nothing else changes at the requester",
 	      qp_op_name[op], len);

@@ -195,8 +195,14 @@ static int attach(struct smw_link *link, struct net_device *netdev)
 /* The memory stays until the reaping is done with it. */
 static void detach(struct smw_link *link)
 {
+	struct net_device *held = link->held;
+
 	RCU_INIT_POINTER(link->netdev, NULL);
-	netdev_put(link->held, &link->netdev_tracker);
+	/* Not to be found by the address of a netdev that may be gone. */
+	spin_lock_bh(&links_lock);
+	link->held = NULL;
+	spin_unlock_bh(&links_lock);
+	netdev_put(held, &link->netdev_tracker);
 	spin_lock_bh(&links_lock);
 	queue_work(workqueue, &link->reap);
 	list_del(&link->node);

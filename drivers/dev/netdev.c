@@ -84,6 +84,8 @@ static void netdev_gone(struct smw_link *link)
 	RCU_INIT_POINTER(link->netdev, NULL);
 	WRITE_ONCE(link->up, false);
 	smw_carrier_changed();
+	/* Either the creator sees the netdev gone or this sees it registered. */
+	smp_mb();
 	if (!ib_device_try_get(&link->ibdev))
 		return;
 	ib_unregister_device_queued(&link->ibdev);

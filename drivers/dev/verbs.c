@@ -165,7 +165,7 @@ static void dealloc_ucontext(struct ib_ucontext *ibuc)
 
 /*
  * That this is here says: a link can go while applications have it open. The
- * core zaps their mappings; rings live on until the last mapping is closed.
+ * pages of a ring that is mapped live on until the mapping is closed.
  */
 static void disassociate_ucontext(struct ib_ucontext *ibuc)
 {

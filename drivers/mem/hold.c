@@ -6,6 +6,11 @@
 
 #include <smw/kunit.h>
 
+/* A drain spins for sections that PREEMPT_RT lets be preempted. */
+#ifdef CONFIG_PREEMPT_RT
+#error "smw does not support PREEMPT_RT"
+#endif
+
 DEFINE_PER_CPU(struct smw_holds, smw_holds);
 
 static void drain_cpu(const struct smw_holds *holds, const void *object)

@@ -45,7 +45,7 @@ static int mr_map_blocks(struct smw_mr *mr, u64 start)
 	mr->block_shift = __ffs(size);
 	mr->block_offset = start & (size - 1);
 	mr->blocks = kvmalloc_array(ib_umem_num_dma_blocks(mr->umem, size),
-				    sizeof(*mr->blocks), GFP_KERNEL);
+				    sizeof(*mr->blocks), GFP_KERNEL | __GFP_NOWARN);
 	if (!mr->blocks)
 		return -ENOMEM;
 	rdma_umem_for_each_dma_block(mr->umem, &iter, size)

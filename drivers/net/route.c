@@ -14,18 +14,21 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
-/* The interface that packets leave by; 0, any, where the peer is this host. */
-static int output_ifindex(struct smw_link *link, bool target_is_local)
+/*
+ * The interface that packets leave by: the one that has the source address,
+ * which for a VLAN or bond is not the link's own. 0, any, where the peer is this
+ * host. Negative where the address is gone.
+ */
+static int output_ifindex(const struct smw_av *av, bool target_is_local)
 {
 	struct net_device *netdev;
-	int ifindex = 0;
+	int ifindex;
 
 	if (target_is_local)
 		return 0;
 	rcu_read_lock();
-	netdev = rcu_dereference(link->netdev);
-	if (netdev)
-		ifindex = netdev->ifindex;
+	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid);
+	ifindex = IS_ERR(netdev) ? -ENETUNREACH : netdev->ifindex;
 	rcu_read_unlock();
 	return ifindex;
 }
@@ -35,16 +38,20 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 {
 	__be32 target = av->target.s6_addr32[3];
 	bool local = inet_addr_type(link->net, target) == RTN_LOCAL;
+	int ifindex = output_ifindex(av, local);
 	struct flowi4 flow = {
-		.flowi4_oif = output_ifindex(link, local),
+		.flowi4_oif = ifindex,
 		.flowi4_proto = IPPROTO_UDP,
 		.saddr = av->source.s6_addr32[3],
 		.daddr = target,
 		.fl4_sport = htons(av->source_port),
 		.fl4_dport = htons(SMW_UDP_PORT),
 	};
-	struct rtable *route = ip_route_output_key(link->net, &flow);
+	struct rtable *route;
 
+	if (ifindex < 0)
+		return ERR_PTR(ifindex);
+	route = ip_route_output_key(link->net, &flow);
 	*cookie = 0;
 	return IS_ERR(route) ? ERR_CAST(route) : &route->dst;
 }
@@ -53,8 +60,9 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 				   u32 *cookie)
 {
 	bool local = ipv6_chk_addr(link->net, &av->target, NULL, 0);
+	int ifindex = output_ifindex(av, local);
 	struct flowi6 flow = {
-		.flowi6_oif = output_ifindex(link, local),
+		.flowi6_oif = ifindex,
 		.flowi6_proto = IPPROTO_UDP,
 		.saddr = av->source,
 		.daddr = av->target,
@@ -63,6 +71,8 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	};
 	struct dst_entry *dst;
 
+	if (ifindex < 0)
+		return ERR_PTR(ifindex);
 	dst = ipv6_stub->ipv6_dst_lookup_flow(link->net, NULL, &flow, NULL);
 	if (!IS_ERR(dst))
 		*cookie = rt6_get_cookie(dst_rt6_info(dst));
@@ -110,6 +120,17 @@ static void drop_routes(struct smw_qp *qp)
 	}
 }
 
+/* An RC queue pair has one peer. */
+static bool is_unicast(const struct smw_av *av)
+{
+	__be32 target = av->target.s6_addr32[3];
+
+	if (av->ipv4)
+		return !ipv4_is_multicast(target) && !ipv4_is_zeronet(target) &&
+		       !ipv4_is_lbcast(target);
+	return !ipv6_addr_any(&av->target) && !ipv6_addr_is_multicast(&av->target);
+}
+
 static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
@@ -120,8 +141,7 @@ static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
 	memcpy(&av->source, &grh->sgid_attr->gid, sizeof(av->source));
 	memcpy(&av->target, &grh->dgid, sizeof(av->target));
 	av->ipv4 = ipv6_addr_v4mapped(&av->source);
-	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) ||
-	    ipv6_addr_any(&av->target) || ipv6_addr_is_multicast(&av->target))
+	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !is_unicast(av))
 		return -EINVAL;
 	av->sgid = grh->sgid_attr;
 	av->flow_label = grh->flow_label & 0xfffff;

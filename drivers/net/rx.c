@@ -14,11 +14,14 @@
 #include <smw/carrier.h>
 #include <smw/completer.h>
 #include <smw/icrc.h>
+#include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/work.h>
 
 /* Requests that may wait for a READ's responses to be sent. */
 #define BACKLOG_MAX 256
+/* How many of them are executed in one turn. */
+#define BACKLOG_TURN 16
 
 /**
  * struct smw_arrival - a packet on its way up
@@ -140,6 +143,28 @@ static void execute_request(struct smw_qp *qp, struct smw_arrival *arrival)
 }
 
 /*
+ * The requester asks again for the READ that is being answered: it lost a
+ * response and takes no later one. Begin where it asks; what waits behind the
+ * READ it will send again too.
+ */
+static void begin_stream_again(struct smw_qp *qp, const struct smw_packet *packet)
+{
+	struct smw_responder *rsp = &qp->responder;
+
+	if (!rsp->stream || packet->op->kind != SMW_KIND_READ ||
+	    smw_psn_diff(packet->psn, rsp->stream->first_psn) < 0 ||
+	    smw_psn_diff(packet->psn, rsp->stream->last_psn) > 0)
+		return;
+	rsp->stream = NULL;
+	__skb_queue_purge(&rsp->backlog);
+}
+
+static bool must_wait(const struct smw_responder *rsp)
+{
+	return rsp->stream || !skb_queue_empty(&rsp->backlog);
+}
+
+/*
  * Responses leave in the order of their requests, so what comes while a READ
  * is being answered waits. Returns true where the packet was kept.
  */
@@ -149,7 +174,8 @@ static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
 	bool kept = false;
 
 	spin_lock(&rsp->lock);
-	if (!rsp->stream) {
+	begin_stream_again(qp, &arrival->packet);
+	if (!must_wait(rsp)) {
 		execute_request(qp, arrival);
 		if (rsp->stream)
 			smw_work_note(qp, SMW_NOTE_STREAM);
@@ -170,8 +196,10 @@ static void execute_backlog(struct smw_qp *qp)
 {
 	struct smw_responder *rsp = &qp->responder;
 	struct smw_arrival arrival = {};
+	u32 budget = BACKLOG_TURN;
 
-	while (!rsp->stream && (arrival.skb = __skb_dequeue(&rsp->backlog))) {
+	while (!rsp->stream && budget-- &&
+	       (arrival.skb = __skb_dequeue(&rsp->backlog))) {
 		if (!parse(&arrival))
 			execute_request(qp, &arrival);
 		consume_skb(arrival.skb);
@@ -182,7 +210,7 @@ bool smw_carrier_stream(struct smw_qp *qp)
 {
 	smw_wire_stream(qp);
 	execute_backlog(qp);
-	return qp->responder.stream;
+	return must_wait(&qp->responder);
 }
 
 static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
@@ -266,6 +294,6 @@ int smw_rx_packet(struct sock *sk, struct sk_buff *skb)
 		smw_sock_count(sock_net(sk), SMW_COUNT_MALFORMED);
 	else if (receive(sock_net(sk), &arrival))
 		return 0;
-	kfree_skb(skb);
+	consume_skb(skb);
 	return 0;
 }

@@ -44,10 +44,8 @@ static void post_completion(struct smw_qp *qp, const struct smw_send *send,
 		return;
 	if (!status && smw_send_is_rd_atomic(send))
 		wc.byte_len = send->length;
-	if (!smw_cq_post(qp->send_cq, &wc, status)) {
-		smw_qp_event(qp, IB_EVENT_QP_FATAL);
-		smw_qp_fail(qp);
-	}
+	if (!smw_cq_post(qp->send_cq, &wc, status))
+		smw_qp_lost_completion(qp);
 }
 
 static void complete_oldest(struct smw_qp *qp, enum ib_wc_status status)
@@ -146,7 +144,7 @@ static u32 acknowledged(const struct smw_requester *req, u32 limit)
 	u32 slot;
 
 	if (!req->rd_atomic)
-		return limit;
+		return limit;	/* the common case, in one look */
 	for (slot = req->ring.index; slot != req->fetched;
 	     slot = smw_ring_next(&req->ring, slot)) {
 		send = smw_requester_send(req, slot);
@@ -200,6 +198,9 @@ static void wait_for_receive(struct smw_qp *qp, u8 timer)
 		}
 		req->rnr_retries--;
 	}
+	/* The responder is alive: its answer is progress for the transport timer. */
+	req->progress++;
+	req->retries = qp->retry_cnt;
 	smw_requester_rewind(qp);
 	smw_work_start_rnr(qp, timer);
 }
@@ -240,7 +241,7 @@ static void take_ack(struct smw_qp *qp, const struct smw_response *response)
 			wait_for_receive(qp, value);
 		break;
 	case SMW_AETH_NAK:
-		acknowledge_before(qp, response->psn);
+		set_una(qp, acknowledged(&qp->requester, response->psn));
 		refused(qp, value);
 		break;
 	default:

@@ -14,6 +14,9 @@
 #define QPN_MIN 16
 #define QPN_MAX 0xfffffe
 
+/* Turns of SMW_TURN_BYTES that a post takes in its caller's context. */
+#define POST_TURNS 256
+
 /*
  * Queue pairs of all links by number. A number is unique in the module, so
  * that a packet finds its queue pair and with it its link in one step; the
@@ -47,16 +50,23 @@ struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot sl
 	return NULL;
 }
 
-void smw_qp_fail(struct smw_qp *qp)
+bool smw_qp_fail(struct smw_qp *qp)
 {
 	enum ib_qp_state state = smw_qp_state(qp);
 
 	/* A concurrent reset wins: it does not come back from RESET. */
 	do {
-		if (state == IB_QPS_RESET)
-			return;
+		if (state == IB_QPS_RESET || state == IB_QPS_ERR)
+			return false;
 	} while (!try_cmpxchg(&qp->state, &state, IB_QPS_ERR));
 	smw_work_note(qp, SMW_NOTE_FLUSH);
+	return true;
+}
+
+void smw_qp_lost_completion(struct smw_qp *qp)
+{
+	if (smw_qp_fail(qp))
+		smw_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 
 void smw_qp_event(struct smw_qp *qp, enum ib_event_type type)
@@ -71,16 +81,22 @@ void smw_qp_event(struct smw_qp *qp, enum ib_event_type type)
 		qp->ibqp.event_handler(&event, qp->ibqp.qp_context);
 }
 
-/* Send until there is nothing to send, letting others run between turns. */
+/*
+ * Send until there is nothing to send, letting others run between turns. The
+ * call must end, whatever goes on being posted: what is left after a while is
+ * the tasklet's.
+ */
 static void run_requester(struct smw_qp *qp)
 {
+	u32 turns = POST_TURNS;
 	bool more;
 
 	do {
 		spin_lock_bh(&qp->requester.lock);
 		more = smw_requester_run(qp);
 		spin_unlock_bh(&qp->requester.lock);
-	} while (more && !fatal_signal_pending(current));
+		cond_resched();
+	} while (more && --turns && !fatal_signal_pending(current));
 	if (more)
 		smw_work_note(qp, SMW_NOTE_SEND);
 }
@@ -155,7 +171,7 @@ static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 		smw_ring_destroy(&req->ring);
 		return -ENOMEM;
 	}
-	cap->max_send_wr = req->ring.mask;
+	cap->max_send_wr = min_t(u32, req->ring.mask, SMW_MAX_QP_WR);
 	cap->max_inline_data = tail;
 	return 0;
 }
@@ -185,7 +201,7 @@ static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 		smw_ring_destroy(&rsp->ring);
 		return -ENOMEM;
 	}
-	cap->max_recv_wr = rsp->ring.mask;
+	cap->max_recv_wr = min_t(u32, rsp->ring.mask, SMW_MAX_QP_WR);
 	cap->max_recv_sge = rsp->max_sge;
 	return 0;
 }

@@ -79,6 +79,9 @@ static int set_responder_depth(struct smw_qp *qp, u32 depth)
 	struct smw_responder *rsp = &qp->responder;
 	struct smw_rd_atomic *fresh = NULL;
 
+	/* The same depth keeps what is remembered. */
+	if (depth == rsp->rd_atomic_count)
+		return 0;
 	if (depth) {
 		fresh = kcalloc(depth, sizeof(*fresh), GFP_KERNEL);
 		if (!fresh)
@@ -99,12 +102,6 @@ static int prepare(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	int err;
 
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC) {
-		err = set_responder_depth(qp, attr->max_dest_rd_atomic);
-		if (err)
-			return err;
-		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
-	}
 	if (mask & IB_QP_AV) {
 		err = smw_carrier_connect(qp, &attr->ah_attr);
 		if (err)
@@ -112,6 +109,12 @@ static int prepare(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
 		/* The GID reference is the address vector's. */
 		rdma_destroy_ah_attr(&qp->attr.ah_attr);
+	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC) {
+		err = set_responder_depth(qp, attr->max_dest_rd_atomic);
+		if (err)
+			return err;
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	}
 	return 0;
 }
@@ -205,7 +208,9 @@ static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int m
 		smw_qp_reset(qp);
 		return 0;
 	case IB_QPS_ERR:
-		smw_qp_fail(qp);
+		/* From ERR to ERR: receives may have been posted since. */
+		if (!smw_qp_fail(qp))
+			smw_work_note(qp, SMW_NOTE_FLUSH);
 		return 0;
 	default:
 		break;

@@ -13,6 +13,8 @@
 #define WINDOW_PACKETS 128
 /* An acknowledgment is asked for at least this often, in packets. */
 #define ACK_INTERVAL 32
+/* A READ of more packets than this goes alone: at most 2^23 PSNs are out. */
+#define ALONE_PACKETS BIT(22)
 /* What a step costs besides its bytes, in bytes of SMW_TURN_BYTES. */
 #define STEP_COST 512
 
@@ -72,11 +74,27 @@ static bool all_before_complete(const struct smw_requester *req)
 	return req->sending == req->ring.index;
 }
 
+/*
+ * What was sent last did not ask for its acknowledgment, since more was to
+ * follow, and now nothing does: send it again, and ask.
+ */
+static bool ask_again(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+
+	if (!req->unacked || !in_flight(req))
+		return false;
+	req->unacked = 0;
+	smw_requester_rewind(qp);
+	return true;
+}
+
 /* An error completes in order: after everything before it. */
 static bool settle_fault(struct smw_qp *qp, const struct smw_send *send)
 {
-	if (all_before_complete(&qp->requester))
-		smw_completer_fail(qp, smw_reason_info(send->fault)->send_status);
+	if (!all_before_complete(&qp->requester))
+		return ask_again(qp);
+	smw_completer_fail(qp, smw_reason_info(send->fault)->send_status);
 	return false;
 }
 
@@ -115,6 +133,9 @@ static bool must_wait(const struct smw_qp *qp, const struct smw_send *send)
 		return true;
 	if (smw_send_is_rd_atomic(send) && !send->rd_atomic &&
 	    req->rd_atomic >= qp->max_rd_atomic)
+		return true;
+	if (in_flight(req) && smw_send_is_read(send) &&
+	    smw_packet_count(send->length, qp->mtu) > ALONE_PACKETS)
 		return true;
 	return in_flight(req) >= WINDOW_PACKETS;
 }
@@ -256,9 +277,6 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 	if (!smw_carrier_send(qp, SMW_ROUTE_REQUESTER, &packet,
 			      packet.payload_len ? &payload : NULL)) {
 		send->fault = payload.fault;
-		/* What went before may not have asked for its acknowledgment. */
-		if (in_flight(req))
-			smw_requester_rewind(qp);
 		return;
 	}
 	sent(req, send, chunk, 1);
@@ -271,7 +289,7 @@ static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
 	response->kind = SMW_RESPONSE_NONE;
 	spin_lock(&peer->responder.lock);
 	/* A READ from the wire is being answered: come again after it. */
-	if (!peer->responder.stream)
+	if (!peer->responder.stream && skb_queue_empty(&peer->responder.backlog))
 		smw_responder_receive(peer, packet, payload, response);
 	spin_unlock(&peer->responder.lock);
 }
@@ -377,8 +395,14 @@ static bool read_local(struct smw_qp *qp, u32 *budget)
 	const struct smw_send *send = smw_requester_send(req, req->ring.index);
 	u32 offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
 	u32 bytes = min_t(u32, smw_send_response_length(send) - offset, SMW_TURN_BYTES);
-	struct smw_qp *peer = smw_carrier_peer(qp);
+	struct smw_qp *peer;
 
+	/* Responses that came by the wire have ended it. */
+	if (req->una == req->psn) {
+		req->reading = false;
+		return true;
+	}
+	peer = smw_carrier_peer(qp);
 	spend(budget, bytes);
 	if (peer) {
 		read_part(qp, peer, bytes, offset);
@@ -398,7 +422,7 @@ static bool step(struct smw_qp *qp, u32 *budget)
 	struct smw_send *send;
 
 	if (!may_send(qp))
-		return false;
+		return smw_qp_state(qp) == IB_QPS_SQD && ask_again(qp);
 	if (qp->requester.reading)
 		return read_local(qp, budget);
 	send = current_request(qp);

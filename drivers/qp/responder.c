@@ -44,10 +44,8 @@ static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 		wc.ex.invalidate_rkey = packet->invalidate;
 	}
 	rsp->have_receive = false;
-	if (!smw_cq_post(qp->recv_cq, &wc, status || (packet && packet->solicited))) {
-		smw_qp_event(qp, IB_EVENT_QP_FATAL);
-		smw_qp_fail(qp);
-	}
+	if (!smw_cq_post(qp->recv_cq, &wc, status || (packet && packet->solicited)))
+		smw_qp_lost_completion(qp);
 }
 
 static void raise_event(struct smw_qp *qp, u8 event)

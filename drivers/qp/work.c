@@ -86,6 +86,7 @@ static void retransmit(struct smw_qp *qp)
 	}
 	req->retries--;
 	smw_requester_rewind(qp);
+	req->retransmitting = true;
 	smw_work_note(qp, SMW_NOTE_SEND);
 }
 

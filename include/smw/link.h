@@ -53,7 +53,7 @@ struct smw_counters {
  * @ibdev: what the RDMA core knows of it
  * @netdev: the Ethernet device; NULL once it is going. Read under RCU,
  *          written by dev/netdev.c
- * @held: the same device, constant; for the reference alone
+ * @held: the same device, for the reference alone; NULL once that is dropped
  * @netdev_tracker: the reference on @held, dropped with the link
  * @net: network namespace of the socket and of every route; constant
  * @keys: keys of windows and regions

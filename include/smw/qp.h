@@ -353,8 +353,16 @@ struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot sl
  * @qp: a queue pair, in any state
  *
  * Both queues are flushed by its tasklet. Context: any, either lock held or not.
+ *
+ * Return: true where it was not in ERR (or RESET, which stays) before.
  */
-void smw_qp_fail(struct smw_qp *qp);
+bool smw_qp_fail(struct smw_qp *qp);
+
+/**
+ * smw_qp_lost_completion() - a completion found its queue full
+ * @qp: the queue pair; goes to ERR with IB_EVENT_QP_FATAL, once
+ */
+void smw_qp_lost_completion(struct smw_qp *qp);
 
 /**
  * smw_qp_event() - raise an affiliated asynchronous event
