@@ -123,6 +123,8 @@ static void set_una(struct smw_qp *qp, u32 una)
 
 	if (una == req->una)
 		return;
+	req->window = min_t(u32, SMW_WINDOW_MAX,
+			    req->window + ((una - req->una) & SMW_PSN_MASK));
 	req->una = una;
 	req->progress++;
 	req->retries = qp->retry_cnt;
@@ -170,9 +172,7 @@ static void go_back(struct smw_qp *qp)
 		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
 		return;
 	}
-	req->retries--;
-	smw_requester_rewind(qp);
-	req->retransmitting = true;
+	smw_requester_retry(qp);
 }
 
 static void acknowledge_before(struct smw_qp *qp, u32 limit)

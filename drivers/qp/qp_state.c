@@ -127,6 +127,7 @@ static void set_requester(struct smw_qp *qp, const struct ib_qp_attr *attr, int 
 		req->psn = attr->sq_psn & SMW_PSN_MASK;
 		req->una = req->psn;
 		req->highest = req->psn;
+		req->window = SMW_WINDOW_MAX;
 	}
 	if (mask & IB_QP_TIMEOUT)
 		qp->timeout = attr->timeout;

@@ -9,8 +9,6 @@
 #include <smw/work.h>
 #include <smw/wqe.h>
 
-/* Packets on the wire before the oldest one is acknowledged. */
-#define WINDOW_PACKETS 128
 /* An acknowledgment is asked for at least this often, in packets. */
 #define ACK_INTERVAL 32
 /* A READ of more packets than this goes alone: at most 2^23 PSNs are out. */
@@ -137,7 +135,7 @@ static bool must_wait(const struct smw_qp *qp, const struct smw_send *send)
 	if (in_flight(req) && smw_send_is_read(send) &&
 	    smw_packet_count(send->length, qp->mtu) > ALONE_PACKETS)
 		return true;
-	return in_flight(req) >= WINDOW_PACKETS;
+	return in_flight(req) >= req->window;
 }
 
 /* Give a request its PSNs and its share of the READ and atomic limit. */
@@ -200,7 +198,8 @@ static bool wants_ack(struct smw_qp *qp, bool last)
 	u32 next = smw_ring_next(&req->ring, req->sending);
 	const struct smw_send *send;
 
-	if (++req->unacked >= ACK_INTERVAL || req->psn != req->highest ||
+	if (++req->unacked >= min_t(u32, ACK_INTERVAL, req->window / 2) ||
+	    req->psn != req->highest ||
 	    smw_qp_state(qp) != IB_QPS_RTS)
 		return true;
 	if (!last)
@@ -474,6 +473,16 @@ void smw_requester_rewind(struct smw_qp *qp)
 	req->sending = slot;
 	if (slot != req->fetched && send->state == SMW_SEND_STARTED)
 		req->offset = ((req->una - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
+}
+
+void smw_requester_retry(struct smw_qp *qp)
+{
+	struct smw_requester *req = &qp->requester;
+
+	req->retries--;
+	req->window = max_t(u32, SMW_WINDOW_MIN, req->window / 2);
+	smw_requester_rewind(qp);
+	req->retransmitting = true;
 }
 
 void smw_requester_flush(struct smw_qp *qp)

@@ -84,9 +84,7 @@ static void retransmit(struct smw_qp *qp)
 		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
 		return;
 	}
-	req->retries--;
-	smw_requester_rewind(qp);
-	req->retransmitting = true;
+	smw_requester_retry(qp);
 	smw_work_note(qp, SMW_NOTE_SEND);
 }
 

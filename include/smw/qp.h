@@ -75,6 +75,10 @@ enum smw_route_user {
 	SMW_ROUTES
 };
 
+/* Bounds of the requester's window on the wire, packets. */
+#define SMW_WINDOW_MIN 4
+#define SMW_WINDOW_MAX 128
+
 enum smw_send_state {
 	SMW_SEND_POSTED,	/* fetched, nothing sent */
 	SMW_SEND_STARTED,	/* has its PSNs */
@@ -146,6 +150,9 @@ struct smw_send {
  * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight
  * @highest: first PSN never sent
  * @unacked: packets sent since the last AckReq
+ * @window: packets that may be in flight, SMW_WINDOW_MIN to SMW_WINDOW_MAX. A
+ *          loss halves it, since all that is in flight is sent again; what is
+ *          acknowledged opens it again
  * @rd_atomic: READs and atomics in flight
  * @retries: transport retries left
  * @rnr_retries: RNR retries left
@@ -172,6 +179,7 @@ struct smw_requester {
 	u32 una;
 	u32 highest;
 	u32 unacked;
+	u32 window;
 	u32 rd_atomic;
 	u8 retries;
 	u8 rnr_retries;

@@ -22,6 +22,12 @@ bool smw_requester_run(struct smw_qp *qp);
 void smw_requester_rewind(struct smw_qp *qp);
 
 /**
+ * smw_requester_retry() - send again after a loss
+ * @qp: a queue pair with a retry left; requester.lock held
+ */
+void smw_requester_retry(struct smw_qp *qp);
+
+/**
  * smw_requester_flush() - complete every send with a flush error
  * @qp: a queue pair in ERR or SQE; requester.lock is taken here
  */
