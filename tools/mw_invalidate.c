@@ -196,6 +196,33 @@ static void local_inv_wrong_key_own_qp(long arg)
 	mw_close(&e);
 }
 
+/* By the connection that the window belongs to: a wrong key is wrong there. */
+static void send_inv_wrong_key_own_qp(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct mw_env e;
+
+	conf.timeout = 8;	/* 1 ms */
+	conf.retry_cnt = 2;
+	mw_open_conf(&e, arg, &conf, MW_BIND_RIGHTS);
+	mw_bind(&e, OFF, LEN, RDMA_ALL_REMOTE);
+	rdma_recv(&e.a.owner, 0x55, NULL, 0, 0);
+	rdma_wr_send_inv(&w, NULL, 0, 0, e.rkey ^ 1);
+	rdma_post(&e.a.peer, rdma_wr_chain(&w, 1));
+	check(rdma_wait_wc(e.a.owner.rcq, &wc, RDMA_WAIT_MS),
+	      "the receive completes");
+	check(wc.status == IBV_WC_REM_INV_REQ_ERR,
+	      "the receive ends with REM_INV_REQ_ERR (%s)",
+	      ibv_wc_status_str(wc.status));
+	check(rdma_wait_wc(e.a.peer.scq, &wc, RDMA_WAIT_MS),
+	      "the requester gives up");
+	check_eq(wc.status, IBV_WC_RETRY_EXC_ERR, "status of the request");
+	mw_expect_busy(&e);
+	mw_close(&e);
+}
+
 static void local_inv_twice(long arg)
 {
 	struct rdma_wr w;
@@ -330,6 +357,8 @@ void mw_invalidate_cases(void)
 	}
 	ktap_add("LOCAL_INV: wrong key", local_inv_wrong_key_own_qp, 2, 0,
 		 "invalidate.local-inv-error.wrong-key-own-qp");
+	ktap_add("SEND_WITH_INV: class J", send_inv_wrong_key_own_qp, 2, 0,
+		 "invalidate.send-inv-error.wrong-key-own-qp");
 	ktap_add("LOCAL_INV: a Free window", local_inv_twice, 2, 0,
 		 "invalidate.local-inv-error.twice");
 	for (long len = 0; len <= 9999; len = len ? len * 9 + 1023 : 1)
