@@ -119,3 +119,10 @@ both() {
 
 # wire_only: requests to queue pairs of this host go by packets too.
 wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }
+
+# on_debug REGEX: on the debug kernel, some five times slower, the cases that move
+# locks, lifetimes and memory; on the stock kernel all of them.
+on_debug() {
+	only=()
+	[[ ${SMW_KERNEL:-stock} != debug ]] || only=(--only "$1")
+}

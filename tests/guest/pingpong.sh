@@ -9,13 +9,16 @@ set -euo pipefail
 need_device
 v4=$(gid_index "$dev" "$SMW_ADDR")
 v6=$(gid_index "$dev" "$SMW_ADDR6")
-iterations=$((400 / slow))
+iterations=$((400 / slow / slow))
+# Two processes that poll take turns on a slow machine's few CPUs.
+events=()
+[[ ${SMW_KERNEL:-stock} != debug ]] || events=(-e)
 
 pingpong() {
 	local gid=$1
 	shift
-	both ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "$@" -- \
-		ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "$@"
+	both ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@" -- \
+		ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@"
 }
 
 check 'ibv_devices lists the device' bash -c "ibv_devices | grep -q '$dev'"

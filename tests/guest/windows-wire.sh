@@ -7,4 +7,5 @@ set -euo pipefail
 
 need_device
 wire_only
+export SMW_DEBUG_CASES='^(access\.type2|share|fence|destroy|order)'
 exec bash "$here/windows.sh"
