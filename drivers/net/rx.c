@@ -73,10 +73,13 @@ static u32 crc_of(struct sk_buff *skb, u32 offset, u32 len, u32 crc)
 	if (offset + len <= skb_headlen(skb))
 		return crc32_le(crc, skb->data + offset, len);
 	skb_prepare_seq_read(skb, offset, offset + len, &seq);
-	while ((n = skb_seq_read(done, &run, &seq))) {
+	while (done < len && (n = skb_seq_read(done, &run, &seq))) {
+		/* A run may go on behind the end that was asked for. */
+		n = min(n, len - done);
 		crc = crc32_le(crc, run, n);
 		done += n;
 	}
+	skb_abort_seq_read(&seq);
 	return crc;
 }
 
