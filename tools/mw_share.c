@@ -155,7 +155,8 @@ static void overlap(long arg)
 		bind = mw_good_bind(&e, 2000, 2000, IBV_ACCESS_REMOTE_WRITE);
 		check_eq(mw_try_bind(&e.a.owner, &bind), IBV_WC_SUCCESS,
 			 "status of a bind");
-		e.rkey = second_only.rkey = bind.new_rkey;
+		second_only.rkey = bind.new_rkey;
+		e.rkey = second_only.rkey;
 	}
 	mw_allowed(&e, &e.a, MW_WRITE, second_only);
 	mw_close(&e);

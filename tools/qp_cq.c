@@ -195,7 +195,8 @@ static void shared(long arg)
 
 	(void)arg;
 	qp_open_unconnected(&e, &conf, 4096);
-	init.send_cq = init.recv_cq = e.a.scq;
+	init.recv_cq = e.a.scq;
+	init.send_cq = init.recv_cq;
 	for (int i = 0; i < 2; i++) {
 		struct rdma_end *end = i ? &e.b : &e.a;
 
