@@ -363,8 +363,10 @@ static void run_row(long arg)
 	struct mw_env e;
 
 	mw_open(&e, arg);
-	if (MW_TYPE(arg) == IBV_MW_TYPE_1)
-		mw_bind(&e, OLD_OFF, OLD_LEN, RDMA_ALL_REMOTE);
+	mw_bind(&e, OLD_OFF, OLD_LEN, RDMA_ALL_REMOTE);
+	/* Free, but with another key than the one it was allocated with */
+	if (MW_TYPE(arg) == IBV_MW_TYPE_2)
+		mw_local_inv(&e.a.owner, e.rkey);
 	bind = mw_good_bind(&e, 128, 128, RDMA_ALL_REMOTE);
 	/* any other byte: the key must not change even so */
 	bind.new_rkey += 0x10;
