@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A process that writes what it likes into its rings, while the driver reads them.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+[[ -x $top/tools/ringtest ]] || { failed 'tools/ringtest is built'; finish; }
+need_device
+# It prints KTAP, with its own plan.
+exec "$top/tools/ringtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow"
