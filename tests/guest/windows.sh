@@ -7,6 +7,6 @@ set -euo pipefail
 
 [[ -x $top/tools/mwtest ]] || { failed 'tools/mwtest is built'; finish; }
 need_device
-on_debug "${SMW_DEBUG_CASES:-^(alloc\\.(type|index-re)|bind\\.|bind-error\\.type2|access\\.type2|share|fence|destroy|invalidate|key|order)}"
+on_debug "${SMW_DEBUG_CASES:-^(alloc\\.(type|index-re)|bind\\.|access\\.type2|share|fence|destroy|invalidate|key|order)}"
 # It prints KTAP, with its own plan.
 exec "$top/tools/mwtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" "${only[@]}"
