@@ -16,7 +16,7 @@ netdev=eth0
 
 # How much longer than on the stock kernel things may take.
 slow=1
-[[ ${SMW_KERNEL:-stock} == debug ]] && slow=4
+[[ ${SMW_KERNEL:-stock} == debug ]] && slow=10
 
 # until_true SECONDS COMMAND...: wait for a condition, with a deadline.
 until_true() {
