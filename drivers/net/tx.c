@@ -117,18 +117,6 @@ static struct sk_buff *build(const struct net_device *netdev, struct smw_packet 
 	return skb;
 }
 
-static void transmit_ipv4(struct smw_qp *qp, struct sk_buff *skb)
-{
-	skb->ip_summed = CHECKSUM_NONE;
-	ip_local_out(qp->link->net, NULL, skb);
-}
-
-static void transmit_ipv6(struct smw_qp *qp, struct sk_buff *skb)
-{
-	skb->ip_summed = CHECKSUM_NONE;
-	ip6_local_out(qp->link->net, NULL, skb);
-}
-
 static void transmit(struct smw_qp *qp, struct sk_buff *skb)
 {
 	const struct smw_av *av = &qp->av;
@@ -140,11 +128,12 @@ static void transmit(struct smw_qp *qp, struct sk_buff *skb)
 	else
 		push_ipv6(skb, av);
 	put_icrc(skb, av, bth);
+	skb->ip_summed = CHECKSUM_NONE;
 	smw_count(qp->link, SMW_COUNT_SENT_PACKETS);
 	if (av->ipv4)
-		transmit_ipv4(qp, skb);
+		ip_local_out(qp->link->net, NULL, skb);
 	else
-		transmit_ipv6(qp, skb);
+		ip6_local_out(qp->link->net, NULL, skb);
 }
 
 bool smw_carrier_send(struct smw_qp *qp, enum smw_route_user user,
