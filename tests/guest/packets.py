@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import sys
+import time
 import zlib
 
 import pyverbs.enums as e
@@ -89,9 +90,15 @@ def icrc(ip, udp, transport):
 
 
 class Wire:
+    """A raw socket to the device's own address, from one CPU: packets keep order."""
+
     def __init__(self, address):
+        os.sched_setaffinity(0, {0})
         self.address = address
         self.raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        self.fence = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.fence.bind((address, 0))
+        self.fence.settimeout(20)
 
     def send(self, transport, trailer=None, cut=None):
         """Send TRANSPORT with its ICRC, or TRAILER for it; CUT to that many bytes."""
@@ -101,6 +108,11 @@ class Wire:
             ip, udp = headers(self.address, 8 + cut)
             whole = whole[:cut]
         self.raw.sendto(ip + udp + whole, (self.address, 0))
+
+    def settle(self):
+        """Wait until what was sent has been received: it may be left to ksoftirqd."""
+        self.fence.sendto(b'', self.fence.getsockname())
+        self.fence.recv(1)
 
 
 def bth(opcode, qpn, psn, pad=0, version=0, pkey=0xffff, ack=True):
@@ -113,6 +125,8 @@ def reth(va, rkey, length):
 
 
 def counters(device):
+    """How many packets were dropped. The kernel keeps what it read for a jiffy."""
+    time.sleep(0.02)
     path = f'/sys/class/infiniband/{device}/ports/1/hw_counters/'
     with open(path + 'lifespan', 'w', encoding='ascii') as file:
         file.write('0')
@@ -153,11 +167,13 @@ class Suite:
         t.fresh()
         before = counters(self.device)
         send()
+        self.wire.settle()
         counted = counters(self.device) - before
         alive = t.state() == e.IBV_QPS_RTR
         # It still takes a good one.
         still = t.untouched()
         self.wire.send(self.write())
+        self.wire.settle()
         works = t.mr.read(16, 0) == b'X' * 16
         self.say(alive and still and works and counted >= packets, name,
                  f'alive {alive}, untouched {still}, works {works}, counted {counted}')
@@ -167,6 +183,7 @@ class Suite:
         t = self.target
         t.fresh()
         self.wire.send(transport())
+        self.wire.settle()
         ended = t.state() == e.IBV_QPS_ERR
         self.say(ended and t.untouched(), name, f'ended {ended}')
 
@@ -174,6 +191,7 @@ class Suite:
         t, wire = self.target, self.wire
         t.fresh()
         wire.send(self.write())
+        wire.settle()
         self.say(t.mr.read(16, 0) == b'X' * 16, 'a good packet is executed')
         t.fresh()
         whole = len(self.write()) + 4
@@ -237,6 +255,7 @@ class Suite:
             for size in (0, 4, 16, 28, 64, 1024):
                 t.fresh()
                 self.wire.send(bth(op, t.qp.qp_num, PSN) + os.urandom(size))
+                self.wire.settle()
                 survived = survived and t.untouched()
         self.say(survived, 'every opcode with random bytes behind it')
 
@@ -246,6 +265,7 @@ class Suite:
         for _ in range(2000):
             self.wire.send(os.urandom(4) + struct.pack('>I', t.qp.qp_num) +
                            os.urandom(ord(os.urandom(1))))
+            self.wire.settle()
             if t.state() != e.IBV_QPS_RTR:
                 survived = survived and t.untouched()
                 t.fresh()
