@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "qp_env.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #define RECV_ID		0x7ec0
 #define IMM		0xa1b2c3d4
 
@@ -192,4 +195,25 @@ void qp_expect_works(struct qp_env *e)
 	rdma_wr_send(&w, NULL, 0, 0);
 	check_eq(rdma_do(&e->b, &w, NULL), IBV_WC_SUCCESS, "a message to a");
 	qp_expect(e->a.rcq, RECV_ID, IBV_WC_SUCCESS, "its receive");
+}
+
+uint8_t *qp_map_repeated(size_t len, size_t piece)
+{
+	uint8_t *mem = MAP_FAILED;
+	int fd;
+
+	fd = memfd_create("memory", 0);
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, (off_t)piece))
+		mem = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+			   MAP_NORESERVE, -1, 0);
+	for (size_t off = 0; mem != MAP_FAILED && off < len; off += piece)
+		if (mmap(mem + off, piece, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+			munmap(mem, len);
+			mem = MAP_FAILED;
+		}
+	close(fd);
+	return mem == MAP_FAILED ? NULL : mem;
 }

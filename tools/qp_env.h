@@ -58,6 +58,12 @@ void qp_expect_moved(struct qp_env *e, enum qp_op op, size_t off, size_t len);
 /* The connection works: a short message each way. */
 void qp_expect_works(struct qp_env *e);
 
+/*
+ * @len bytes of addresses over the same @piece bytes of memory again and again;
+ * NULL if that cannot be had. To be unmapped with munmap().
+ */
+uint8_t *qp_map_repeated(size_t len, size_t piece);
+
 void qp_transfer_cases(void);
 void qp_post_cases(void);
 void qp_retry_cases(void);

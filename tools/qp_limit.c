@@ -3,6 +3,7 @@
 #include "qp_env.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #define MANY	70000	/* as many objects as these cases make */
@@ -285,8 +286,92 @@ static void deep_queue(long arg)
 	qp_close(&e);
 }
 
+#define PIECE		(16U << 20)	/* of memory behind a great message */
+#define MESSAGE_SECONDS	240
+
+/* Addresses for a message of any length, with some before it. */
+struct vast {
+	uint8_t *map;
+	size_t len;
+	struct ibv_mr *mr;
+};
+
+static bool vast_open(struct vast *v, struct ibv_pd *pd, uint32_t message)
+{
+	v->len = (size_t)message + PIECE;
+	v->map = qp_map_repeated(v->len, PIECE);
+	v->mr = v->map ? ibv_reg_mr(pd, v->map, v->len, QP_REGION_RIGHTS) : NULL;
+	return v->mr;
+}
+
+static void vast_close(struct vast *v)
+{
+	check_errno(ibv_dereg_mr(v->mr), 0, "ibv_dereg_mr");
+	munmap(v->map, v->len);
+}
+
+static void build_vast(struct rdma_wr *w, enum qp_op op, const struct vast *a,
+		       size_t off, uint32_t len, const struct vast *b)
+{
+	uint8_t *addr = a->map + off;
+
+	if (op == QP_SEND)
+		rdma_wr_send(w, addr, len, a->mr->lkey);
+	else if (op == QP_WRITE)
+		rdma_wr_write(w, addr, len, a->mr->lkey, (uintptr_t)b->map,
+			      b->mr->rkey);
+	else
+		rdma_wr_read(w, addr, len, a->mr->lkey, (uintptr_t)b->map,
+			     b->mr->rkey);
+}
+
+/* max_msg_sz: that many bytes arrive, one more is refused. */
+static void greatest_message(long arg)
+{
+	enum qp_op op = (enum qp_op)arg;
+	const size_t off = 12345;	/* the two sides are not aligned alike */
+	struct vast a, b;
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct qp_env e;
+	uint64_t start;
+	uint32_t len;
+
+	qp_open(&e, NULL, 4096);
+	len = e.dev.port_attr.max_msg_sz;
+	if (!vast_open(&a, e.a.pd, len) || !vast_open(&b, e.b.pd, len))
+		ktap_skip("a message of %u bytes cannot be registered", len);
+	for (size_t i = 0; i < PIECE; i++) {
+		a.map[i] = (uint8_t)(i * 167 + (i >> 8) * 13 + (i >> 16));
+		b.map[i] = (uint8_t)(i * 59 + (i >> 8) * 31 + (i >> 16) * 3);
+	}
+	if (op == QP_SEND)
+		rdma_recv(&e.b, 1, b.map, len, b.mr->lkey);
+	build_vast(&w, op, &a, off, len, &b);
+	start = rdma_now_us();
+	rdma_post(&e.a, rdma_wr_chain(&w, 1));
+	check(rdma_wait_wc(e.a.scq, &wc, MESSAGE_SECONDS * 1000), "it completes");
+	ktap_note("%u bytes in %llu ms", len,
+		  (unsigned long long)(rdma_now_us() - start) / 1000);
+	check_eq(wc.status, IBV_WC_SUCCESS, "status");
+	if (op == QP_SEND) {
+		qp_expect_wc(e.b.rcq, &wc, 1, IBV_WC_SUCCESS, "the receive");
+		check_eq(wc.byte_len, len, "byte_len");
+	}
+	check(!memcmp(a.map + off + len - PIECE, b.map + len - PIECE, PIECE),
+	      "its last bytes arrive, each in its place");
+	build_vast(&w, op, &a, off, len + 1, &b);
+	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_LOC_LEN_ERR, "one byte more");
+	vast_close(&a);
+	vast_close(&b);
+	qp_close(&e);
+}
+
 void qp_limit_cases(void)
 {
+	static const enum qp_op with_data[] = { QP_SEND, QP_WRITE, QP_READ };
+
+
 	for (long i = 0; i < CAPS; i++)
 		ktap_add("max_qp_wr, max_sge", qp_cap, i, 0, "limit.%s",
 			 cap_name[i]);
@@ -297,4 +382,8 @@ void qp_limit_cases(void)
 			 "limit.%s", object_name[i]);
 	ktap_add("max_qp_rd_atom", rd_atomic, 0, 0, "limit.rd-atomic");
 	ktap_add("max_qp_wr", deep_queue, 0, 120, "limit.deep-queue");
+	for (size_t i = 0; i < ARRAY_SIZE(with_data); i++)
+		ktap_add("max_msg_sz", greatest_message, with_data[i],
+			 MESSAGE_SECONDS, "limit.message.%s",
+			 qp_op_name[with_data[i]]);
 }

@@ -238,34 +238,13 @@ static void huge_pages(long arg)
 	qp_close(&e);
 }
 
-/* 4 GiB of addresses over the same 16 MiB of memory. */
-static uint8_t *map_4gib(void)
-{
-	const size_t piece = 16UL << 20;
-	uint8_t *mem;
-	int fd;
-
-	fd = memfd_create("region", 0);
-	if (fd < 0 || ftruncate(fd, (off_t)piece))
-		return NULL;
-	mem = mmap(NULL, 4 * GIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
-		   MAP_NORESERVE, -1, 0);
-	if (mem == MAP_FAILED)
-		return NULL;
-	for (size_t off = 0; off < 4 * GIB; off += piece)
-		if (mmap(mem + off, piece, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
-			return NULL;
-	close(fd);
-	return mem;
-}
-
 static void four_gib(long arg)
 {
 	static const uint64_t offs[] = {
 		0, GIB - 5000, 2 * GIB - 5000, 4 * GIB - 10000,
 	};
-	uint8_t *mem = map_4gib();
+	/* of addresses, over 16 MiB of memory */
+	uint8_t *mem = qp_map_repeated(4 * GIB, 16UL << 20);
 	struct ibv_mr *mr;
 	struct rdma_wr w;
 	struct qp_env e;

@@ -163,16 +163,8 @@ static u32 acknowledged(const struct smw_requester *req, u32 limit)
 /* Something was lost: send again from the oldest unacknowledged PSN. */
 static void go_back(struct smw_qp *qp)
 {
-	struct smw_requester *req = &qp->requester;
-
-	if (req->retransmitting)
-		return;
-	if (!req->retries) {
-		smw_count(qp->link, SMW_COUNT_RETRY_EXCEEDED);
-		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
-		return;
-	}
-	smw_requester_retry(qp);
+	if (!qp->requester.retransmitting)
+		smw_requester_retry(qp);
 }
 
 static void acknowledge_before(struct smw_qp *qp, u32 limit)

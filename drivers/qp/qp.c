@@ -17,6 +17,10 @@
 /* Turns of SMW_TURN_BYTES that a post takes in its caller's context. */
 #define POST_TURNS 256
 
+/* What a queue pair may cost besides its rings, at its deepest. */
+static_assert(sizeof(struct smw_qp) +
+	      SMW_MAX_RD_ATOMIC * sizeof(struct smw_rd_atomic) <= SZ_4K);
+
 /*
  * Queue pairs of all links by number. A number is unique in the module, so
  * that a packet finds its queue pair and with it its link in one step; the

@@ -479,6 +479,11 @@ void smw_requester_retry(struct smw_qp *qp)
 {
 	struct smw_requester *req = &qp->requester;
 
+	if (!req->retries) {
+		smw_count(qp->link, SMW_COUNT_RETRY_EXCEEDED);
+		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
+		return;
+	}
 	req->retries--;
 	req->window = max_t(u32, SMW_WINDOW_MIN, req->window / 2);
 	smw_requester_rewind(qp);

@@ -6,7 +6,6 @@
 
 #include <smw/carrier.h>
 #include <smw/compat.h>
-#include <smw/completer.h>
 #include <smw/requester.h>
 #include <smw/responder.h>
 #include <smw/retry.h>
@@ -76,14 +75,7 @@ void smw_work_arm_retransmit(struct smw_qp *qp)
 /* No answer for a whole timeout: IBTA 9.7.6.1.3. */
 static void retransmit(struct smw_qp *qp)
 {
-	struct smw_requester *req = &qp->requester;
-
 	smw_count(qp->link, SMW_COUNT_ACK_TIMEOUT);
-	if (!req->retries) {
-		smw_count(qp->link, SMW_COUNT_RETRY_EXCEEDED);
-		smw_completer_fail(qp, IB_WC_RETRY_EXC_ERR);
-		return;
-	}
 	smw_requester_retry(qp);
 	smw_work_note(qp, SMW_NOTE_SEND);
 }

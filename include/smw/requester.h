@@ -22,8 +22,8 @@ bool smw_requester_run(struct smw_qp *qp);
 void smw_requester_rewind(struct smw_qp *qp);
 
 /**
- * smw_requester_retry() - send again after a loss
- * @qp: a queue pair with a retry left; requester.lock held
+ * smw_requester_retry() - send again after a loss, or fail where no retry is left
+ * @qp: a queue pair; requester.lock held
  */
 void smw_requester_retry(struct smw_qp *qp);
 
