@@ -65,6 +65,23 @@ static const struct opcode_row opcode_rows[] = {
 	  REQ | START | END | IETH | DATA | RECV },
 	{ "RC ATOMIC WRITE", 0x1d, SMW_KIND_ATOMIC_WRITE, 28,
 	  REQ | START | END | RETH | DATA },
+	{ "UC SEND First", 0x20, SMW_KIND_SEND, 12, REQ | START | DATA },
+	{ "UC SEND Middle", 0x21, SMW_KIND_SEND, 12, REQ | DATA },
+	{ "UC SEND Last", 0x22, SMW_KIND_SEND, 12, REQ | END | DATA | RECV },
+	{ "UC SEND Last with Immediate", 0x23, SMW_KIND_SEND, 16,
+	  REQ | END | IMM | DATA | RECV },
+	{ "UC SEND Only", 0x24, SMW_KIND_SEND, 12, REQ | START | END | DATA | RECV },
+	{ "UC SEND Only with Immediate", 0x25, SMW_KIND_SEND, 16,
+	  REQ | START | END | IMM | DATA | RECV },
+	{ "UC RDMA WRITE First", 0x26, SMW_KIND_WRITE, 28, REQ | START | RETH | DATA },
+	{ "UC RDMA WRITE Middle", 0x27, SMW_KIND_WRITE, 12, REQ | DATA },
+	{ "UC RDMA WRITE Last", 0x28, SMW_KIND_WRITE, 12, REQ | END | DATA },
+	{ "UC RDMA WRITE Last with Immediate", 0x29, SMW_KIND_WRITE, 16,
+	  REQ | END | IMM | DATA | RECV },
+	{ "UC RDMA WRITE Only", 0x2a, SMW_KIND_WRITE, 28,
+	  REQ | START | END | RETH | DATA },
+	{ "UC RDMA WRITE Only with Immediate", 0x2b, SMW_KIND_WRITE, 32,
+	  REQ | START | END | RETH | IMM | DATA | RECV },
 };
 
 KUNIT_ARRAY_PARAM_DESC(opcode, opcode_rows, desc);
@@ -75,7 +92,8 @@ static void smw_opcode_lookup__row(struct kunit *test)
 	const struct smw_opcode_info *op = smw_opcode_lookup(row->opcode);
 
 	KUNIT_ASSERT_NOT_NULL(test, op);
-	KUNIT_EXPECT_STREQ(test, op->name, row->desc);
+	/* The transport service is none of the operation's. */
+	KUNIT_EXPECT_STREQ(test, op->name, row->desc + strlen("RC "));
 	KUNIT_EXPECT_EQ(test, op->kind, row->kind);
 	KUNIT_EXPECT_EQ(test, op->header_len, row->header_len);
 	KUNIT_EXPECT_EQ(test, op->flags, row->flags);

@@ -371,7 +371,6 @@ void qp_limit_cases(void)
 {
 	static const enum qp_op with_data[] = { QP_SEND, QP_WRITE, QP_READ };
 
-
 	for (long i = 0; i < CAPS; i++)
 		ktap_add("max_qp_wr, max_sge", qp_cap, i, 0, "limit.%s",
 			 cap_name[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RC queue pairs, completion queues and memory regions by the manual pages, on
+ * RC and UC queue pairs, completion queues and memory regions by the manual pages, on
  * stock libibverbs: everything apart from memory windows.
  */
 #include "qp_env.h"
@@ -16,5 +16,6 @@ int main(int argc, char **argv)
 	qp_mr_cases();
 	qp_cq_cases();
 	qp_stress_cases();
+	qp_unreliable_cases();
 	return ktap_main(argc, argv);
 }

@@ -58,7 +58,8 @@ static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
 	default:
 		return false;
 	}
-	return READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
+	return qp->transport == peer->transport &&
+	       READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
 	       ipv6_addr_equal(&qp->av.target, &peer->av.source) &&
 	       ipv6_addr_equal(&qp->av.source, &peer->av.target);
 }

@@ -120,7 +120,7 @@ static void drop_routes(struct smw_qp *qp)
 	}
 }
 
-/* An RC queue pair has one peer. */
+/* A connected queue pair has one peer. */
 static bool is_unicast(const struct smw_av *av)
 {
 	__be32 target = av->target.s6_addr32[3];

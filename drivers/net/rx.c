@@ -100,7 +100,7 @@ static bool icrc_matches(const struct smw_arrival *arrival)
 	return smw_icrc_finish(crc_of(skb, start, end - start, crc)) == icrc;
 }
 
-/* An RC queue pair listens to its peer's address alone (C9-49, A17.4.3). */
+/* A connected queue pair listens to its peer's address alone (C9-49, A17.4.3). */
 static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
 	struct in6_addr source, target;
@@ -120,6 +120,8 @@ static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *
 {
 	if (!addressed_to(qp, arrival->skb))
 		return SMW_DROP_ADDRESS;
+	if ((arrival->packet.opcode & SMW_OPCODE_TRANSPORT_MASK) != qp->transport)
+		return SMW_DROP_OPCODE;
 	/* The membership bit aside, there is one partition. */
 	if ((arrival->packet.pkey ^ SMW_PKEY) & 0x7fff)
 		return SMW_DROP_PKEY;
@@ -257,8 +259,7 @@ static bool deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 	enum smw_reason reason = judge(qp, arrival);
 
 	if (reason) {
-		smw_count(qp->link, reason == SMW_DROP_ICRC ? SMW_COUNT_ICRC_ERROR :
-							      SMW_COUNT_DROPPED);
+		smw_count(qp->link, smw_reason_info(reason)->counter);
 		return false;
 	}
 	smw_count(qp->link, SMW_COUNT_RECEIVED_PACKETS);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The table of BTH opcodes (IBTA 9.2.1, table 38).
+ * The table of BTH opcodes (IBTA 9.2.1, table 38), by their lower five bits:
+ * what they mean is the same for every transport service that has them.
  */
 #include <smw/opcode.h>
 
@@ -31,87 +32,92 @@
 #define RESPONSE_SINGLE	(SMW_OP_START | SMW_OP_END | SMW_OP_AETH)
 
 static const struct smw_opcode_info smw_opcodes[] = {
-	OPCODE(SMW_RC_SEND_FIRST, "RC SEND First",
+	OPCODE(SMW_RC_SEND_FIRST, "SEND First",
 	       SMW_KIND_SEND, FIRST,
 	       0),
-	OPCODE(SMW_RC_SEND_MIDDLE, "RC SEND Middle",
+	OPCODE(SMW_RC_SEND_MIDDLE, "SEND Middle",
 	       SMW_KIND_SEND, MIDDLE,
 	       0),
-	OPCODE(SMW_RC_SEND_LAST, "RC SEND Last",
+	OPCODE(SMW_RC_SEND_LAST, "SEND Last",
 	       SMW_KIND_SEND, LAST | SMW_OP_RECV,
 	       0),
-	OPCODE(SMW_RC_SEND_LAST_IMM, "RC SEND Last with Immediate",
+	OPCODE(SMW_RC_SEND_LAST_IMM, "SEND Last with Immediate",
 	       SMW_KIND_SEND, LAST | SMW_OP_RECV | SMW_OP_IMM,
 	       SMW_IMM_LEN),
-	OPCODE(SMW_RC_SEND_ONLY, "RC SEND Only",
+	OPCODE(SMW_RC_SEND_ONLY, "SEND Only",
 	       SMW_KIND_SEND, ONLY | SMW_OP_RECV,
 	       0),
-	OPCODE(SMW_RC_SEND_ONLY_IMM, "RC SEND Only with Immediate",
+	OPCODE(SMW_RC_SEND_ONLY_IMM, "SEND Only with Immediate",
 	       SMW_KIND_SEND, ONLY | SMW_OP_RECV | SMW_OP_IMM,
 	       SMW_IMM_LEN),
-	OPCODE(SMW_RC_WRITE_FIRST, "RC RDMA WRITE First",
+	OPCODE(SMW_RC_WRITE_FIRST, "RDMA WRITE First",
 	       SMW_KIND_WRITE, FIRST | SMW_OP_RETH,
 	       SMW_RETH_LEN),
-	OPCODE(SMW_RC_WRITE_MIDDLE, "RC RDMA WRITE Middle",
+	OPCODE(SMW_RC_WRITE_MIDDLE, "RDMA WRITE Middle",
 	       SMW_KIND_WRITE, MIDDLE,
 	       0),
-	OPCODE(SMW_RC_WRITE_LAST, "RC RDMA WRITE Last",
+	OPCODE(SMW_RC_WRITE_LAST, "RDMA WRITE Last",
 	       SMW_KIND_WRITE, LAST,
 	       0),
-	OPCODE(SMW_RC_WRITE_LAST_IMM, "RC RDMA WRITE Last with Immediate",
+	OPCODE(SMW_RC_WRITE_LAST_IMM, "RDMA WRITE Last with Immediate",
 	       SMW_KIND_WRITE, LAST | SMW_OP_RECV | SMW_OP_IMM,
 	       SMW_IMM_LEN),
-	OPCODE(SMW_RC_WRITE_ONLY, "RC RDMA WRITE Only",
+	OPCODE(SMW_RC_WRITE_ONLY, "RDMA WRITE Only",
 	       SMW_KIND_WRITE, ONLY | SMW_OP_RETH,
 	       SMW_RETH_LEN),
-	OPCODE(SMW_RC_WRITE_ONLY_IMM, "RC RDMA WRITE Only with Immediate",
+	OPCODE(SMW_RC_WRITE_ONLY_IMM, "RDMA WRITE Only with Immediate",
 	       SMW_KIND_WRITE, ONLY | SMW_OP_RETH | SMW_OP_RECV | SMW_OP_IMM,
 	       SMW_RETH_LEN + SMW_IMM_LEN),
-	OPCODE(SMW_RC_READ_REQUEST, "RC RDMA READ Request",
+	OPCODE(SMW_RC_READ_REQUEST, "RDMA READ Request",
 	       SMW_KIND_READ, SINGLE | SMW_OP_RETH,
 	       SMW_RETH_LEN),
-	OPCODE(SMW_RC_READ_RESPONSE_FIRST, "RC RDMA READ Response First",
+	OPCODE(SMW_RC_READ_RESPONSE_FIRST, "RDMA READ Response First",
 	       SMW_KIND_READ_RESPONSE, RESPONSE_FIRST,
 	       SMW_AETH_LEN),
-	OPCODE(SMW_RC_READ_RESPONSE_MIDDLE, "RC RDMA READ Response Middle",
+	OPCODE(SMW_RC_READ_RESPONSE_MIDDLE, "RDMA READ Response Middle",
 	       SMW_KIND_READ_RESPONSE, RESPONSE_MIDDLE,
 	       0),
-	OPCODE(SMW_RC_READ_RESPONSE_LAST, "RC RDMA READ Response Last",
+	OPCODE(SMW_RC_READ_RESPONSE_LAST, "RDMA READ Response Last",
 	       SMW_KIND_READ_RESPONSE, RESPONSE_LAST,
 	       SMW_AETH_LEN),
-	OPCODE(SMW_RC_READ_RESPONSE_ONLY, "RC RDMA READ Response Only",
+	OPCODE(SMW_RC_READ_RESPONSE_ONLY, "RDMA READ Response Only",
 	       SMW_KIND_READ_RESPONSE, RESPONSE_ONLY,
 	       SMW_AETH_LEN),
-	OPCODE(SMW_RC_ACKNOWLEDGE, "RC Acknowledge",
+	OPCODE(SMW_RC_ACKNOWLEDGE, "Acknowledge",
 	       SMW_KIND_ACK, RESPONSE_SINGLE,
 	       SMW_AETH_LEN),
-	OPCODE(SMW_RC_ATOMIC_ACKNOWLEDGE, "RC ATOMIC Acknowledge",
+	OPCODE(SMW_RC_ATOMIC_ACKNOWLEDGE, "ATOMIC Acknowledge",
 	       SMW_KIND_ATOMIC_ACK, RESPONSE_SINGLE | SMW_OP_ATOMICACKETH,
 	       SMW_AETH_LEN + SMW_ATOMICACKETH_LEN),
-	OPCODE(SMW_RC_COMPARE_SWAP, "RC CmpSwap",
+	OPCODE(SMW_RC_COMPARE_SWAP, "CmpSwap",
 	       SMW_KIND_ATOMIC, SINGLE | SMW_OP_ATOMICETH,
 	       SMW_ATOMICETH_LEN),
-	OPCODE(SMW_RC_FETCH_ADD, "RC FetchAdd",
+	OPCODE(SMW_RC_FETCH_ADD, "FetchAdd",
 	       SMW_KIND_ATOMIC, SINGLE | SMW_OP_ATOMICETH,
 	       SMW_ATOMICETH_LEN),
-	OPCODE(SMW_RC_SEND_LAST_INV, "RC SEND Last with Invalidate",
+	OPCODE(SMW_RC_SEND_LAST_INV, "SEND Last with Invalidate",
 	       SMW_KIND_SEND, LAST | SMW_OP_RECV | SMW_OP_IETH,
 	       SMW_IETH_LEN),
-	OPCODE(SMW_RC_SEND_ONLY_INV, "RC SEND Only with Invalidate",
+	OPCODE(SMW_RC_SEND_ONLY_INV, "SEND Only with Invalidate",
 	       SMW_KIND_SEND, ONLY | SMW_OP_RECV | SMW_OP_IETH,
 	       SMW_IETH_LEN),
-	OPCODE(SMW_RC_ATOMIC_WRITE, "RC ATOMIC WRITE",
+	OPCODE(SMW_RC_ATOMIC_WRITE, "ATOMIC WRITE",
 	       SMW_KIND_ATOMIC_WRITE, ONLY | SMW_OP_RETH,
 	       SMW_RETH_LEN),
 };
 
 const struct smw_opcode_info *smw_opcode_lookup(u8 opcode)
 {
+	u8 operation = opcode & ~SMW_OPCODE_TRANSPORT_MASK;
+	u8 transport = opcode & SMW_OPCODE_TRANSPORT_MASK;
 	const struct smw_opcode_info *op;
 
-	if (opcode >= ARRAY_SIZE(smw_opcodes))
+	if (operation >= ARRAY_SIZE(smw_opcodes))
 		return NULL;
-	op = &smw_opcodes[opcode];
+	if (transport != SMW_OPCODE_RC &&
+	    !(transport == SMW_OPCODE_UC && operation <= SMW_RC_WRITE_ONLY_IMM))
+		return NULL;
+	op = &smw_opcodes[operation];
 	return op->header_len ? op : NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_opcode_lookup);

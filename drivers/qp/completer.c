@@ -116,6 +116,12 @@ void smw_completer_check_drained(struct smw_qp *qp)
 		smw_qp_event(qp, IB_EVENT_SQ_DRAINED);
 }
 
+void smw_completer_sent(struct smw_qp *qp)
+{
+	qp->requester.una = qp->requester.psn;
+	smw_completer_advance(qp);
+}
+
 /* Move the oldest unacknowledged PSN; retry budgets begin anew. */
 static void set_una(struct smw_qp *qp, u32 una)
 {

@@ -138,7 +138,8 @@ static int qp_check(const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
-	if (init->qp_type != IB_QPT_RC || init->create_flags || init->srq ||
+	if ((init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC) ||
+	    init->create_flags || init->srq ||
 	    init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
@@ -221,6 +222,7 @@ static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init
 {
 	qp->link = smw_link_of(qp->ibqp.device);
 	mutex_init(&qp->modify_lock);
+	qp->transport = init->qp_type == IB_QPT_UC ? SMW_OPCODE_UC : SMW_OPCODE_RC;
 	qp->state = IB_QPS_RESET;
 	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = smw_cq_of(init->send_cq);

@@ -14,7 +14,7 @@
 
 #define REMOTE_RIGHTS (SMW_REMOTE_WRITE | SMW_REMOTE_READ | SMW_REMOTE_ATOMIC)
 
-/* RC attributes that this device has no use for: there is one port, one path. */
+/* Attributes that this device has no use for: there is one port, one path. */
 #define UNSUPPORTED_MASK (IB_QP_ALT_PATH | IB_QP_RATE_LIMIT)
 
 static int check_numbers(const struct ib_qp_attr *attr, int mask)

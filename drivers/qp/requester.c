@@ -216,7 +216,7 @@ static void fill_packet(struct smw_qp *qp, const struct smw_send *send, u32 chun
 {
 	u32 offset = qp->requester.offset;
 
-	packet->opcode = request_opcode(send, offset, chunk);
+	packet->opcode = qp->transport | request_opcode(send, offset, chunk);
 	packet->op = smw_opcode_lookup(packet->opcode);
 	packet->solicited = send->flags & IB_SEND_SOLICITED &&
 			    packet->op->flags & SMW_OP_RECV;
@@ -248,9 +248,9 @@ static void payload_cursor(struct smw_qp *qp, struct smw_send *send,
 }
 
 /* A packet, or a run of them, was handed to a carrier: move on. */
-static void sent(struct smw_requester *req, const struct smw_send *send, u32 chunk,
-		 u32 span)
+static void sent(struct smw_qp *qp, const struct smw_send *send, u32 chunk, u32 span)
 {
+	struct smw_requester *req = &qp->requester;
 	bool whole = smw_send_is_rd_atomic(send);
 
 	move_psn(req, whole ? smw_psn_add(send->last_psn, 1) :
@@ -258,6 +258,8 @@ static void sent(struct smw_requester *req, const struct smw_send *send, u32 chu
 	req->offset += chunk;
 	if (whole || req->offset == send->length)
 		next_request(req);
+	if (smw_qp_is_unreliable(qp))
+		smw_completer_sent(qp);
 }
 
 static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
@@ -269,7 +271,8 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 	struct smw_cursor payload;
 
 	fill_packet(qp, send, chunk, &packet);
-	packet.ack_request = wants_ack(qp, packet.op->flags & SMW_OP_END);
+	packet.ack_request = !smw_qp_is_unreliable(qp) &&
+			     wants_ack(qp, packet.op->flags & SMW_OP_END);
 	if (packet.ack_request)
 		req->unacked = 0;
 	payload_cursor(qp, send, &payload);
@@ -278,8 +281,9 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 		send->fault = payload.fault;
 		return;
 	}
-	sent(req, send, chunk, 1);
-	smw_work_arm_retransmit(qp);
+	sent(qp, send, chunk, 1);
+	if (in_flight(req))
+		smw_work_arm_retransmit(qp);
 }
 
 static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
@@ -328,7 +332,7 @@ static void transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_se
 		return;
 	}
 	smw_count(qp->link, SMW_COUNT_SENT_LOCAL);
-	sent(req, send, chunk, packet.span);
+	sent(qp, send, chunk, packet.span);
 	answered(qp, &response);
 }
 

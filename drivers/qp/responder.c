@@ -75,6 +75,12 @@ static void fail(struct smw_qp *qp, const struct smw_packet *packet,
 	raise_event(qp, info->event);
 }
 
+static void count_reason(struct smw_qp *qp, const struct smw_reason_info *info)
+{
+	if (info->counter < SMW_COUNTERS)
+		smw_count(qp->link, info->counter);
+}
+
 /* Do what the table says of a refused request. */
 static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 		   enum smw_reason reason, struct smw_response *response)
@@ -82,8 +88,7 @@ static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 	const struct smw_reason_info *info = smw_reason_info(reason);
 	struct smw_responder *rsp = &qp->responder;
 
-	if (info->counter < SMW_COUNTERS)
-		smw_count(qp->link, info->counter);
+	count_reason(qp, info);
 	switch (info->answer) {
 	case SMW_ANSWER_RNR:
 		rsp->nak_sent = true;
@@ -314,17 +319,12 @@ static void report_gap(struct smw_qp *qp, struct smw_response *response)
 			 rsp->psn, rsp->msn);
 }
 
-void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
-			   struct smw_cursor *payload, struct smw_response *response)
+static void receive_reliable(struct smw_qp *qp, const struct smw_packet *packet,
+			     struct smw_cursor *payload, struct smw_response *response)
 {
 	struct smw_responder *rsp = &qp->responder;
 	enum smw_reason reason;
 
-	response->kind = SMW_RESPONSE_NONE;
-	if (!takes_requests(qp)) {
-		smw_count(qp->link, SMW_COUNT_DROPPED);
-		return;
-	}
 	reason = smw_respond_psn(packet->psn, rsp->psn);
 	if (reason == SMW_OUT_OF_SEQUENCE) {
 		report_gap(qp, response);
@@ -338,6 +338,52 @@ void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 	}
 	if (reason)
 		refuse(qp, packet, packet->psn, reason, response);
+}
+
+/*
+ * A gap ends the message that it is in; the first packet of a message is taken
+ * whatever came before (IBTA 9.8.2.1). What is refused is dropped in silence,
+ * with the rest of its message (9.9.4), and the receive waits for the next one.
+ */
+static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packet,
+			       struct smw_cursor *payload)
+{
+	struct smw_responder *rsp = &qp->responder;
+	bool gap = packet->psn != rsp->psn;
+	struct smw_response nobody_waits_for;
+	const struct smw_reason_info *info;
+	enum smw_reason reason;
+
+	if (gap)
+		smw_count(qp->link, SMW_COUNT_OUT_OF_SEQUENCE);
+	if (gap || packet->op->flags & SMW_OP_START)
+		rsp->message = SMW_MESSAGE_NONE;
+	rsp->psn = packet->psn;
+	reason = execute(qp, packet, payload, &nobody_waits_for);
+	if (!reason)
+		return;
+	rsp->message = SMW_MESSAGE_NONE;
+	rsp->psn = smw_psn_add(packet->psn, packet->span);
+	info = smw_reason_info(reason);
+	if (reason == SMW_RNR)
+		smw_count(qp->link, SMW_COUNT_DROPPED);
+	else
+		count_reason(qp, info);
+	/* The receive itself is at fault: no message will ever fit. */
+	if (reason == SMW_RECV_PROTECTION)
+		fail(qp, packet, info);
+}
+
+void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
+			   struct smw_cursor *payload, struct smw_response *response)
+{
+	response->kind = SMW_RESPONSE_NONE;
+	if (!takes_requests(qp))
+		smw_count(qp->link, SMW_COUNT_DROPPED);
+	else if (smw_qp_is_unreliable(qp))
+		receive_unreliable(qp, packet, payload);
+	else
+		receive_reliable(qp, packet, payload, response);
 }
 
 bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32 psn,

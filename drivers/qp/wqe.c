@@ -138,6 +138,8 @@ static enum smw_reason take_request(struct smw_qp *qp, struct smw_send *send,
 {
 	switch (send->opcode) {
 	case IB_WR_SEND_WITH_INV:
+		if (smw_qp_is_unreliable(qp))
+			return SMW_WQE_OPCODE;
 		send->invalidate = wqe->wr.ex.invalidate_rkey;
 		return take_data(qp, send, wqe, shared);
 	case IB_WR_SEND_WITH_IMM:

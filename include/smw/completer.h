@@ -44,6 +44,12 @@ void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status);
 void smw_completer_advance(struct smw_qp *qp);
 
 /**
+ * smw_completer_sent() - nothing will answer: what was sent is done with
+ * @qp: an unreliable queue pair; requester.lock held
+ */
+void smw_completer_sent(struct smw_qp *qp);
+
+/**
  * smw_completer_check_drained() - is a send queue in SQD drained?
  * @qp: the queue pair; requester.lock held
  *

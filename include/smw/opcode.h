@@ -8,7 +8,10 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* RC opcodes (IBTA 9.2.1, table 38); the transport is in the top three bits. */
+/*
+ * RC opcodes (IBTA 9.2.1, table 38). The transport service is in the top three
+ * bits; UC has the SENDs and WRITEs of RC, up to SMW_RC_WRITE_ONLY_IMM.
+ */
 enum smw_opcode {
 	SMW_RC_SEND_FIRST = 0x00,
 	SMW_RC_SEND_MIDDLE = 0x01,
@@ -38,6 +41,7 @@ enum smw_opcode {
 
 #define SMW_OPCODE_TRANSPORT_MASK 0xe0
 #define SMW_OPCODE_RC 0x00
+#define SMW_OPCODE_UC 0x20
 
 /* Kind of operation: exactly one per opcode. */
 enum smw_op_kind {
@@ -66,7 +70,7 @@ enum smw_op_kind {
 
 /**
  * struct smw_opcode_info - constant facts about one opcode
- * @name: IBTA name, for traces and tests
+ * @name: IBTA name without its transport service, for tests
  * @flags: SMW_OP_*
  * @kind: enum smw_op_kind
  * @header_len: bytes of BTH and all extension headers; never 0 for a known one

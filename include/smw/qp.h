@@ -147,7 +147,8 @@ struct smw_send {
  * @sending: slot being sent, from @ring.index to @fetched
  * @offset: bytes of the current message already sent
  * @psn: PSN of the next packet to send
- * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight
+ * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight,
+ *       as always on UC
  * @highest: first PSN never sent
  * @unacked: packets sent since the last AckReq
  * @window: packets that may be in flight, SMW_WINDOW_MIN to SMW_WINDOW_MAX. A
@@ -277,6 +278,7 @@ struct smw_responder {
  * struct smw_qp - a queue pair
  * @ibqp: what the RDMA core knows of it; ibqp.qp_num is in every packet
  * @link: its link, constant
+ * @transport: SMW_OPCODE_RC or SMW_OPCODE_UC, the top bits of its opcodes; constant
  * @modify_lock: serialises modify, query and destroy
  * @state: enum ib_qp_state; see the head of this file
  * @mtu: path MTU, bytes; constant from RTR on
@@ -306,6 +308,7 @@ struct smw_responder {
 struct smw_qp {
 	struct ib_qp ibqp;
 	struct smw_link *link;
+	u8 transport;
 	struct mutex modify_lock;
 	enum ib_qp_state state;
 	u32 mtu;
@@ -336,6 +339,12 @@ struct smw_qp {
 static inline struct smw_qp *smw_qp_of(struct ib_qp *ibqp)
 {
 	return container_of(ibqp, struct smw_qp, ibqp);
+}
+
+/* UC: nothing is acknowledged, sent again or refused aloud. */
+static inline bool smw_qp_is_unreliable(const struct smw_qp *qp)
+{
+	return qp->transport == SMW_OPCODE_UC;
 }
 
 /* The state now, for code that holds no lock. */

@@ -62,6 +62,7 @@ for mtu in 256 512; do
 	cross "rc_pingpong, path MTU $mtu" ibv_rc_pingpong -d "$dev" -g "$v4" -c -n 50 -m "$mtu"
 done
 cross 'rc_pingpong, IPv6' ibv_rc_pingpong -d "$dev" -g "$v6" -c -n 100
+cross 'uc_pingpong' ibv_uc_pingpong -d "$dev" -g "$v4" -c -n 100 -s 1000
 cross 'rc_pingpong, events' ibv_rc_pingpong -d "$dev" -g "$v4" -c -e -n 100
 for program in ib_write_bw ib_read_bw ib_send_bw; do
 	cross "$program" "$program" -d "$dev" -x "$v4" -F -n 50 -s 65536

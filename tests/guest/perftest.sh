@@ -21,6 +21,10 @@ for program in ib_write_bw ib_read_bw ib_send_bw; do
 	check "$program, every size" perf "$program" -n 5 -a
 	check "$program, 4 queue pairs, both ways" perf "$program" -n 20 -s 8192 -q 4 -b
 done
+for program in ib_write_bw ib_send_bw; do
+	check "$program, UC, 8 KiB" perf "$program" -c UC -n 50 -s 8192
+done
+check 'ib_send_lat, UC' perf ib_send_lat -c UC -n 100 -s 8
 check 'ib_atomic_bw, fetch and add' perf ib_atomic_bw -n 100 -A FETCH_AND_ADD
 check 'ib_atomic_bw, compare and swap' perf ib_atomic_bw -n 100 -A CMP_AND_SWAP
 for program in ib_write_lat ib_read_lat ib_send_lat; do

@@ -14,11 +14,13 @@ iterations=$((slow == 1 ? 400 : 25))
 events=()
 [[ ${SMW_KERNEL:-stock} != debug ]] || events=(-e)
 
+# pingpong GID-INDEX [OPTION]...; program is what talks.
+program=ibv_rc_pingpong
 pingpong() {
 	local gid=$1
 	shift
-	both ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@" -- \
-		ibv_rc_pingpong -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@"
+	both $program -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@" -- \
+		$program -d "$dev" -g "$gid" -n "$iterations" "${events[@]}" "$@"
 }
 
 check 'ibv_devices lists the device' bash -c "ibv_devices | grep -q '$dev'"
@@ -33,4 +35,7 @@ check 'rc_pingpong of one byte' pingpong "$v4" -s 1
 check 'rc_pingpong of 1 MiB' pingpong "$v4" -c -s 1048576 -n 10
 check 'rc_pingpong with the post_send of the extended interface' pingpong "$v4" -c -N
 check 'rc_pingpong with one receive at a time' pingpong "$v4" -c -r 1
+program=ibv_uc_pingpong
+check 'uc_pingpong' pingpong "$v4"
+check 'uc_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 5000
 finish
