@@ -73,6 +73,7 @@ void qp_limit_cases(void);
 void qp_mr_cases(void);
 void qp_cq_cases(void);
 void qp_stress_cases(void);
+void qp_srq_cases(void);
 void qp_unreliable_cases(void);
 
 #endif

@@ -139,9 +139,10 @@ static void cqe(long arg)
 
 /* --- how many objects --- */
 
-enum object { PD, MR, CQ, QP, OBJECTS };
+enum object { PD, MR, CQ, QP, SRQ, OBJECTS };
 
-static const char *const object_name[OBJECTS] = { "pd", "mr", "cq", "qp" };
+static const char *const object_name[OBJECTS] = { "pd", "mr", "cq", "qp",
+						   "srq" };
 
 static size_t object_max(const struct ibv_device_attr *attr, enum object what)
 {
@@ -152,6 +153,8 @@ static size_t object_max(const struct ibv_device_attr *attr, enum object what)
 		return (size_t)attr->max_mr;
 	case CQ:
 		return (size_t)attr->max_cq;
+	case SRQ:
+		return (size_t)attr->max_srq;
 	default:
 		return (size_t)attr->max_qp;
 	}
@@ -161,6 +164,7 @@ static void *make(struct bare *b, enum object what)
 {
 	static const struct ibv_qp_cap cap = { 1, 1, 1, 1, 0 };
 	static uint8_t page[4096] __attribute__((aligned(4096)));
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
 
 	errno = 0;
 	switch (what) {
@@ -170,6 +174,8 @@ static void *make(struct bare *b, enum object what)
 		return ibv_reg_mr(b->pd, page, sizeof(page), 0);
 	case CQ:
 		return ibv_create_cq(b->dev.ctx, 1, NULL, NULL, 0);
+	case SRQ:
+		return ibv_create_srq(b->pd, &srq);
 	default:
 		return create_qp(b, &cap);
 	}
@@ -184,6 +190,8 @@ static int unmake(void *object, enum object what)
 		return ibv_dereg_mr(object);
 	case CQ:
 		return ibv_destroy_cq(object);
+	case SRQ:
+		return ibv_destroy_srq(object);
 	default:
 		return ibv_destroy_qp(object);
 	}
@@ -204,6 +212,8 @@ static void objects(long arg)
 	all = max <= (what <= MR ? MANY : SAMPLE);
 	/* the case has made one PD and one CQ already */
 	n = all ? max - (what == PD || what == CQ) : SAMPLE;
+	if (!n)
+		ktap_skip("the device has none");
 	made = calloc(n, sizeof(*made));
 	check(made, "memory");
 	for (size_t i = 0; i < n; i++) {
@@ -377,7 +387,7 @@ void qp_limit_cases(void)
 	ktap_add("ibv_create_qp(3)", qp_odd_caps, 0, 0, "limit.odd-caps");
 	ktap_add("max_cqe", cqe, 0, 0, "limit.cqe");
 	for (long i = 0; i < OBJECTS; i++)
-		ktap_add("max_pd, max_mr, max_cq, max_qp", objects, i, 120,
+		ktap_add("max_pd, max_mr, max_cq, max_qp, max_srq", objects, i, 120,
 			 "limit.%s", object_name[i]);
 	ktap_add("max_qp_rd_atom", rd_atomic, 0, 0, "limit.rd-atomic");
 	ktap_add("max_qp_wr", deep_queue, 0, 120, "limit.deep-queue");

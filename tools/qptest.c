@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 	qp_mr_cases();
 	qp_cq_cases();
 	qp_stress_cases();
+	qp_srq_cases();
 	qp_unreliable_cases();
 	return ktap_main(argc, argv);
 }

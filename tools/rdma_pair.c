@@ -159,6 +159,7 @@ struct ibv_qp *rdma_qp_create(struct rdma_end *end)
 		.cap = end->conf.cap,
 		.qp_type = end->conf.type,
 		.sq_sig_all = end->conf.sq_sig_all,
+		.srq = end->conf.srq,
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = end->pd,
 	};

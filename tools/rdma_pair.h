@@ -44,6 +44,7 @@ struct rdma_conf {
 	int cqe;
 	bool sq_sig_all;
 	bool wr_api;		/* post with ibv_wr_*() */
+	struct ibv_srq *srq;	/* receive from it; NULL: from a queue of its own */
 };
 
 /* One end: a queue pair, its protection domain, its completion queues. */

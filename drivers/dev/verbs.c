@@ -51,7 +51,7 @@ static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
-		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_MEM_WINDOW |
+		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_WINDOW |
 		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE;
 }
 
@@ -69,6 +69,9 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_mr = SMW_MAX_MR;
 	attr->max_mw = SMW_MAX_MW;
 	attr->max_pd = SMW_MAX_PD;
+	attr->max_srq = SMW_MAX_SRQ;
+	attr->max_srq_wr = SMW_MAX_SRQ_WR;
+	attr->max_srq_sge = SMW_MAX_SGE;
 	attr->max_qp_rd_atom = SMW_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = SMW_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = SMW_MAX_RD_ATOMIC * SMW_MAX_QP;
@@ -222,6 +225,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.alloc_ucontext = alloc_ucontext,
 	.create_cq = smw_cq_create,
 	.create_qp = smw_qp_create,
+	.create_srq = smw_srq_create,
 	.dealloc_driver = smw_link_dealloc,
 	.dealloc_mw = smw_mw_dealloc,
 	.dealloc_pd = smw_pd_dealloc,
@@ -230,6 +234,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.dereg_mr = smw_mr_dereg,
 	.destroy_cq = smw_cq_destroy,
 	.destroy_qp = smw_qp_destroy,
+	.destroy_srq = smw_srq_destroy,
 	.device_group = &device_group,
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_mr_entry = smw_stats_fill_mr,
@@ -241,11 +246,13 @@ const struct ib_device_ops smw_verbs_ops = {
 	.mmap = smw_ring_mmap,
 	.mmap_free = smw_ring_mmap_free,
 	.modify_qp = smw_qp_modify,
+	.modify_srq = smw_srq_modify,
 	.post_send = smw_qp_post_send,
 	.query_device = query_device,
 	.query_pkey = query_pkey,
 	.query_port = query_port,
 	.query_qp = smw_qp_query,
+	.query_srq = smw_srq_query,
 	.reg_user_mr = smw_mr_reg_user,
 	.req_notify_cq = smw_cq_req_notify,
 	.rereg_user_mr = smw_mr_rereg_user,
@@ -255,5 +262,6 @@ const struct ib_device_ops smw_verbs_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, smw_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, smw_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, smw_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_srq, smw_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, smw_ucontext, ibuc),
 };

@@ -72,13 +72,10 @@ static bool cq_move(struct smw_cq *cq, struct smw_ring *to)
 {
 	u32 from = smw_ring_user_consumer(&cq->ring);
 	u32 count = (cq->ring.index - from) & cq->ring.mask;
-	u32 i;
 
 	if (count > to->mask)
 		return false;
-	for (i = 0; i < count; i++)
-		memcpy(smw_ring_element(to, i), smw_ring_element(&cq->ring, from + i),
-		       CQE_SIZE);
+	smw_ring_carry(to, &cq->ring, from, count);
 	smw_ring_produce(to, count);
 	return true;
 }

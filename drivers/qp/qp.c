@@ -139,8 +139,7 @@ static int qp_check(const struct ib_qp_init_attr *init)
 	const struct ib_qp_cap *cap = &init->cap;
 
 	if ((init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC) ||
-	    init->create_flags || init->srq ||
-	    init->rwq_ind_tbl)
+	    init->create_flags || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
@@ -187,6 +186,23 @@ static void destroy_send_side(struct smw_qp *qp)
 	smw_ring_destroy(&qp->requester.ring);
 }
 
+/* Of a queue pair with a shared receive queue these have no meaning. */
+static int create_receive_ring(struct smw_responder *rsp, struct ib_ucontext *uctx,
+			       struct ib_qp_cap *cap, struct mminfo *info)
+{
+	if (rsp->srq) {
+		rsp->max_sge = rsp->srq->max_sge;
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+		return 0;
+	}
+	rsp->max_sge = max(cap->max_recv_sge, 1u);
+	cap->max_recv_sge = rsp->max_sge;
+	return smw_ring_create(&rsp->ring, uctx, max(cap->max_recv_wr, 1u),
+			       struct_size_t(struct rxe_recv_wqe, dma.sge, rsp->max_sge),
+			       info);
+}
+
 static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 			       struct ib_qp_cap *cap, struct mminfo *info)
 {
@@ -195,10 +211,7 @@ static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 
 	spin_lock_init(&rsp->lock);
 	skb_queue_head_init(&rsp->backlog);
-	rsp->max_sge = max(cap->max_recv_sge, 1u);
-	err = smw_ring_create(&rsp->ring, uctx, max(cap->max_recv_wr, 1u),
-			      struct_size_t(struct rxe_recv_wqe, dma.sge, rsp->max_sge),
-			      info);
+	err = create_receive_ring(rsp, uctx, cap, info);
 	if (err)
 		return err;
 	rsp->receive = kzalloc(struct_size(rsp->receive, sge, rsp->max_sge), GFP_KERNEL);
@@ -207,7 +220,6 @@ static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 		return -ENOMEM;
 	}
 	cap->max_recv_wr = min_t(u32, rsp->ring.mask, SMW_MAX_QP_WR);
-	cap->max_recv_sge = rsp->max_sge;
 	return 0;
 }
 
@@ -227,6 +239,7 @@ static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init
 	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = smw_cq_of(init->send_cq);
 	qp->recv_cq = smw_cq_of(init->recv_cq);
+	qp->responder.srq = init->srq ? smw_srq_of(init->srq) : NULL;
 	spin_lock_init(&qp->windows.lock);
 	INIT_LIST_HEAD(&qp->windows.windows);
 	smw_work_init(qp);

@@ -410,6 +410,7 @@ void smw_responder_flush(struct smw_qp *qp)
 {
 	struct smw_responder *rsp = &qp->responder;
 	enum smw_reason reason;
+	bool last = false;
 	u32 slots;
 
 	spin_lock_bh(&rsp->lock);
@@ -417,24 +418,33 @@ void smw_responder_flush(struct smw_qp *qp)
 	for (slots = rsp->ring.mask + 1; slots; slots--) {
 		if (smw_qp_state(qp) != IB_QPS_ERR)
 			break;
-		if (!rsp->have_receive && !smw_wqe_fetch_receive(qp, &reason))
+		/* Shared receives are not this queue pair's until it takes them. */
+		if (!rsp->have_receive &&
+		    (rsp->srq || !smw_wqe_fetch_receive(qp, &reason)))
 			break;
 		complete_receive(qp, NULL, IB_WC_WR_FLUSH_ERR);
 	}
 	if (smw_qp_state(qp) == IB_QPS_ERR) {
+		last = rsp->srq && !rsp->last_raised;
+		rsp->last_raised = true;
 		rsp->message = SMW_MESSAGE_NONE;
 		rsp->stream = NULL;
 		__skb_queue_purge(&rsp->backlog);
 	}
 	spin_unlock_bh(&rsp->lock);
+	/* 11.6.3.4: it takes no more receives from the shared queue. */
+	if (last)
+		smw_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
 void smw_responder_reset(struct smw_qp *qp)
 {
 	struct smw_responder *rsp = &qp->responder;
 
-	smw_ring_reset(&rsp->ring);
+	if (!rsp->srq)
+		smw_ring_reset(&rsp->ring);
 	rsp->have_receive = false;
+	rsp->last_raised = false;
 	rsp->message = SMW_MESSAGE_NONE;
 	rsp->nak_sent = false;
 	rsp->psn = 0;

@@ -70,6 +70,16 @@ void smw_ring_reset(struct smw_ring *ring)
 	smw_ring_consume(ring, 0);
 }
 
+void smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 index,
+		    u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		memcpy(smw_ring_element(to, i), smw_ring_element(from, index + i),
+		       1UL << from->shift);
+}
+
 int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;

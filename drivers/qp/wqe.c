@@ -6,6 +6,8 @@
  */
 #include <smw/wqe.h>
 
+#include <smw/srq.h>
+
 #include <smw/requester.h>
 
 static_assert(sizeof(struct smw_sge) == sizeof(struct rxe_sge));
@@ -194,27 +196,37 @@ bool smw_wqe_fetch_send(struct smw_qp *qp)
 	return true;
 }
 
-bool smw_wqe_fetch_receive(struct smw_qp *qp, enum smw_reason *reason)
+bool smw_wqe_take_receive(struct smw_ring *ring, u32 max_sge,
+			  struct smw_receive *receive, enum smw_reason *reason)
 {
-	struct smw_responder *rsp = &qp->responder;
-	struct smw_receive *receive = rsp->receive;
 	const struct rxe_recv_wqe *shared;
 	struct rxe_recv_wqe wqe;
 	u64 length;
 
 	*reason = SMW_RNR;
-	if (rsp->ring.index == smw_ring_user_producer(&rsp->ring))
+	if (ring->index == smw_ring_user_producer(ring))
 		return false;
-	shared = smw_ring_element(&rsp->ring, rsp->ring.index);
+	shared = smw_ring_element(ring, ring->index);
 	copy_once(&wqe, shared, sizeof(wqe));
 	receive->wr_id = wqe.wr_id;
-	receive->num_sge = min(wqe.dma.num_sge, rsp->max_sge);
+	receive->num_sge = min(wqe.dma.num_sge, max_sge);
 	copy_once(receive->sge, shared->dma.sge,
 		  receive->num_sge * sizeof(*receive->sge));
 	length = sges_length(receive->sge, receive->num_sge);
 	receive->length = min_t(u64, length, U32_MAX);
-	smw_ring_consume(&rsp->ring, smw_ring_next(&rsp->ring, rsp->ring.index));
-	rsp->have_receive = true;
-	*reason = wqe.dma.num_sge > rsp->max_sge ? SMW_RECV_PROTECTION : SMW_OK;
+	smw_ring_consume(ring, smw_ring_next(ring, ring->index));
+	*reason = wqe.dma.num_sge > max_sge ? SMW_RECV_PROTECTION : SMW_OK;
 	return true;
+}
+
+bool smw_wqe_fetch_receive(struct smw_qp *qp, enum smw_reason *reason)
+{
+	struct smw_responder *rsp = &qp->responder;
+
+	if (rsp->srq)
+		rsp->have_receive = smw_srq_take(rsp->srq, rsp->receive, reason);
+	else
+		rsp->have_receive = smw_wqe_take_receive(&rsp->ring, rsp->max_sge,
+							 rsp->receive, reason);
+	return rsp->have_receive;
 }

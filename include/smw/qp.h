@@ -8,7 +8,7 @@
  *	  requester.lock	send queue: requester and completer
  *	    responder.lock	receive side, of this or, on the direct path, of
  *				the peer queue pair
- *	      cq->lock, owner->lock, window->lock -> mr->lock
+ *	      srq->lock, cq->lock, owner->lock, window->lock -> mr->lock
  *
  * All but the mutex are taken with bottom halves disabled. A responder never
  * takes a requester's lock: what it has to tell the send side (an error to
@@ -35,6 +35,7 @@
 #include <smw/packet.h>
 #include <smw/respond.h>
 #include <smw/ring.h>
+#include <smw/srq.h>
 
 /**
  * struct smw_av - where a queue pair's packets go
@@ -234,9 +235,11 @@ struct smw_rd_atomic {
  * struct smw_responder - the receive side
  * @lock: protects everything below
  * @ring: the receive queue; @ring.index is the next receive to take
+ * @srq: the shared receive queue instead of @ring, or NULL; constant
  * @receive: the receive being filled
  * @max_sge: elements that @receive has room for
  * @have_receive: @receive holds one
+ * @last_raised: IB_EVENT_QP_LAST_WQE_REACHED was raised for this stay in ERR
  * @message: enum smw_message in progress
  * @nak_sent: a sequence or RNR NAK is out and its PSN has not come again
  * @psn: expected PSN
@@ -255,9 +258,11 @@ struct smw_rd_atomic {
 struct smw_responder {
 	spinlock_t lock;
 	struct smw_ring ring;
+	struct smw_srq *srq;
 	struct smw_receive *receive;
 	u32 max_sge;
 	bool have_receive;
+	bool last_raised;
 	u8 message;
 	bool nak_sent;
 	u32 psn;

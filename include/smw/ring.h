@@ -96,6 +96,22 @@ static inline void smw_ring_produce(struct smw_ring *ring, u32 index)
 	smp_store_release(&ring->buf->producer_index, index);
 }
 
+/* For a work queue that the kernel has filled: elements before @index are there. */
+static inline void smw_ring_user_produced(struct smw_ring *ring, u32 index)
+{
+	smp_store_release(&ring->buf->producer_index, index);
+}
+
+/**
+ * smw_ring_carry() - copy elements to the beginning of another ring
+ * @to: an empty ring of the same element size, or a greater one
+ * @from: the old ring
+ * @index: first element to copy
+ * @count: how many, at most @to->mask
+ */
+void smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 index,
+		    u32 count);
+
 /* The RDMA core's operations on mappings. */
 int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
 void smw_ring_mmap_free(struct rdma_user_mmap_entry *entry);

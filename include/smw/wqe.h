@@ -18,12 +18,24 @@
 bool smw_wqe_fetch_send(struct smw_qp *qp);
 
 /**
- * smw_wqe_fetch_receive() - take the next receive request out of the ring
- * @qp: a queue pair; responder.lock held; responder.have_receive is false
+ * smw_wqe_take_receive() - take the next receive request out of a ring
+ * @ring: a receive queue's ring, its lock held
+ * @max_sge: elements that @receive has room for
+ * @receive: out: a copy
  * @reason: out: SMW_OK, SMW_RNR where there is none, or SMW_RECV_PROTECTION
  *          where it was taken but cannot be used
  *
  * Return: true where one was taken.
+ */
+bool smw_wqe_take_receive(struct smw_ring *ring, u32 max_sge,
+			  struct smw_receive *receive, enum smw_reason *reason);
+
+/**
+ * smw_wqe_fetch_receive() - take the next receive request of a queue pair
+ * @qp: a queue pair; responder.lock held; responder.have_receive is false
+ * @reason: out: as smw_wqe_take_receive() says
+ *
+ * Return: true where one was taken, from its own queue or its shared one.
  */
 bool smw_wqe_fetch_receive(struct smw_qp *qp, enum smw_reason *reason);
 

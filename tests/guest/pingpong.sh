@@ -35,6 +35,9 @@ check 'rc_pingpong of one byte' pingpong "$v4" -s 1
 check 'rc_pingpong of 1 MiB' pingpong "$v4" -c -s 1048576 -n 10
 check 'rc_pingpong with the post_send of the extended interface' pingpong "$v4" -c -N
 check 'rc_pingpong with one receive at a time' pingpong "$v4" -c -r 1
+program=ibv_srq_pingpong
+check 'srq_pingpong' pingpong "$v4" -c
+check 'srq_pingpong with completion events, 4 queue pairs' pingpong "$v4" -e -q 4
 program=ibv_uc_pingpong
 check 'uc_pingpong' pingpong "$v4"
 check 'uc_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 5000

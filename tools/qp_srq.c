@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Shared receive queues: two queue pairs of one responder take from one queue. */
+#include "qp_env.h"
+
+#include <unistd.h>
+
+#define PAIRS	2
+#define LEN	4096
+#define WR	16
+
+struct shared {
+	struct rdma_dev dev;
+	struct ibv_pd *pd;
+	struct ibv_srq *srq;
+	struct rdma_buf buf;	/* of the receives */
+	struct rdma_end a[PAIRS];
+	struct rdma_end b[PAIRS];
+};
+
+static struct ibv_srq *create_srq(struct shared *s, uint32_t wr, uint32_t sge)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = { .max_wr = wr, .max_sge = sge },
+	};
+
+	errno = 0;
+	return ibv_create_srq(s->pd, &init);
+}
+
+static void open_bare(struct shared *s)
+{
+	memset(s, 0, sizeof(*s));
+	rdma_scale = ktap_opt.scale;
+	rdma_dev_open(&s->dev, ktap_opt.device, ktap_opt.gid_index);
+	if (!s->dev.attr.max_srq)
+		ktap_skip("the device has no shared receive queues");
+	s->pd = ibv_alloc_pd(s->dev.ctx);
+	check(s->pd, "ibv_alloc_pd");
+}
+
+static void close_bare(struct shared *s)
+{
+	check_errno(ibv_dealloc_pd(s->pd), 0, "ibv_dealloc_pd");
+	rdma_dev_close(&s->dev);
+}
+
+static void open_shared(struct shared *s, enum ibv_qp_type type)
+{
+	struct rdma_conf conf = rdma_conf_default();
+
+	open_bare(s);
+	s->srq = create_srq(s, WR, 4);
+	check(s->srq, "ibv_create_srq: %s", strerror(errno));
+	rdma_buf_create(&s->buf, s->pd, LEN, 0, QP_REGION_RIGHTS);
+	conf.type = type;
+	for (int i = 0; i < PAIRS; i++) {
+		conf.srq = NULL;
+		rdma_end_create(&s->a[i], &s->dev, s->pd, &conf);
+		conf.srq = s->srq;
+		rdma_end_create(&s->b[i], &s->dev, s->pd, &conf);
+		rdma_connect(&s->a[i], &s->b[i]);
+	}
+}
+
+static void close_shared(struct shared *s)
+{
+	for (int i = 0; i < PAIRS; i++) {
+		rdma_end_destroy(&s->a[i]);
+		rdma_end_destroy(&s->b[i]);
+	}
+	check_errno(ibv_destroy_srq(s->srq), 0, "ibv_destroy_srq");
+	rdma_buf_destroy(&s->buf);
+	close_bare(s);
+}
+
+static int try_recv(struct shared *s, uint64_t wr_id)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)s->buf.addr + 64 * (wr_id % 32),
+		.length = 64,
+		.lkey = s->buf.mr->lkey,
+	};
+	struct ibv_recv_wr wr = {
+		.wr_id = wr_id, .sg_list = &sge, .num_sge = 1,
+	}, *bad;
+
+	return ibv_post_srq_recv(s->srq, &wr, &bad);
+}
+
+static void recv(struct shared *s, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++)
+		check_errno(try_recv(s, i), 0, "ibv_post_srq_recv");
+}
+
+static void start_send(struct shared *s, int pair, struct rdma_wr *w)
+{
+	rdma_wr_send(w, s->buf.addr + LEN / 2, 32, s->buf.mr->lkey);
+	rdma_post(&s->a[pair], rdma_wr_chain(w, 1));
+}
+
+/* Send to a pair and see that it takes that receive. */
+static void send_to(struct shared *s, int pair, uint64_t wr_id)
+{
+	struct rdma_wr w;
+	struct ibv_wc wc;
+
+	memset(s->buf.addr + LEN / 2, (int)(wr_id + 1), 32);
+	start_send(s, pair, &w);
+	qp_expect(s->a[pair].scq, w.wr.wr_id, IBV_WC_SUCCESS, "a send");
+	qp_expect_wc(s->b[pair].rcq, &wc, wr_id, IBV_WC_SUCCESS, "its receive");
+	check_eq(wc.qp_num, s->b[pair].qp->qp_num, "qp_num");
+	check_eq(wc.byte_len, 32, "byte_len");
+	check(!memcmp(s->buf.addr + 64 * (wr_id % 32), s->buf.addr + LEN / 2, 32),
+	      "the data is in the receive's own place");
+}
+
+static void two_takers(long arg)
+{
+	struct shared s;
+
+	open_shared(&s, (enum ibv_qp_type)arg);
+	for (uint64_t round = 0; round < 40; round++) {
+		recv(&s, round * 12, 12);
+		for (uint64_t i = 0; i < 12; i++)
+			send_to(&s, (i / 2 + round) % PAIRS, round * 12 + i);
+	}
+	close_shared(&s);
+}
+
+static void set_limit(struct shared *s, uint32_t limit, int err)
+{
+	struct ibv_srq_attr attr = { .srq_limit = limit };
+
+	check_errno(ibv_modify_srq(s->srq, &attr, IBV_SRQ_LIMIT), err,
+		    "ibv_modify_srq");
+}
+
+static uint32_t limit_now(struct shared *s)
+{
+	struct ibv_srq_attr attr;
+
+	check_errno(ibv_query_srq(s->srq, &attr), 0, "ibv_query_srq");
+	return attr.srq_limit;
+}
+
+static void limit(long arg)
+{
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	set_limit(&s, WR * 64, EINVAL);
+	for (uint64_t round = 0; round < 3; round++) {
+		recv(&s, 0, 6);
+		set_limit(&s, 3, 0);
+		check_eq(limit_now(&s), 3, "the limit");
+		for (uint64_t i = 0; i < 3; i++)
+			send_to(&s, i % PAIRS, i);
+		check_eq(limit_now(&s), 3, "three are left: still armed");
+		send_to(&s, 0, 3);
+		check(rdma_wait_event(&s.dev, IBV_EVENT_SRQ_LIMIT_REACHED, s.srq,
+				      RDMA_WAIT_MS), "the event comes");
+		check_eq(limit_now(&s), 0, "it is armed no more");
+		send_to(&s, 1, 4);
+		send_to(&s, 1, 5);
+		check(!rdma_wait_event(&s.dev, IBV_EVENT_SRQ_LIMIT_REACHED, s.srq,
+				       50), "no second event");
+	}
+	close_shared(&s);
+}
+
+static int resize(struct shared *s, uint32_t wr)
+{
+	struct ibv_srq_attr attr = { .max_wr = wr };
+
+	return ibv_modify_srq(s->srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+static void resized(long arg)
+{
+	struct ibv_srq_attr attr;
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	recv(&s, 100, 3);
+	send_to(&s, 0, 100);	/* the ring begins in the middle */
+	recv(&s, 103, 10);
+	check_errno(resize(&s, 200), 0, "a larger queue");
+	check_errno(ibv_query_srq(s.srq, &attr), 0, "ibv_query_srq");
+	check(attr.max_wr >= 200, "it has the size that was asked for");
+	send_to(&s, 1, 101);
+	recv(&s, 113, 100);
+	check(resize(&s, 20), "a queue that its receives do not fit in is refused");
+	for (uint64_t i = 102; i < 213; i++)
+		send_to(&s, i % PAIRS, i);
+	check_errno(resize(&s, 4), 0, "a smaller queue");
+	recv(&s, 1, 4);
+	for (uint64_t i = 1; i < 5; i++)
+		send_to(&s, i % PAIRS, i);
+	check(resize(&s, 0), "a queue of nothing is refused");
+	check(resize(&s, (uint32_t)s.dev.attr.max_srq_wr + 1),
+	      "more than max_srq_wr is refused");
+	close_shared(&s);
+}
+
+static void full(long arg)
+{
+	struct ibv_srq_attr attr;
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	check_errno(ibv_query_srq(s.srq, &attr), 0, "ibv_query_srq");
+	recv(&s, 0, attr.max_wr);
+	check_errno(try_recv(&s, 99), ENOMEM, "one more than max_wr");
+	for (uint64_t i = 0; i < attr.max_wr; i++)
+		send_to(&s, i % PAIRS, i);
+	close_shared(&s);
+}
+
+static void not_ready(long arg)
+{
+	struct rdma_wr w[PAIRS];
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	for (int i = 0; i < PAIRS; i++)
+		start_send(&s, i, &w[i]);
+	usleep(20000 * rdma_scale);
+	for (int i = 0; i < PAIRS; i++)
+		qp_expect_none(s.a[i].scq, "without a receive");
+	recv(&s, 5, PAIRS);
+	for (int i = 0; i < PAIRS; i++) {
+		struct ibv_wc wc;
+
+		qp_expect(s.a[i].scq, w[i].wr.wr_id, IBV_WC_SUCCESS, "a send");
+		check(rdma_wait_wc(s.b[i].rcq, &wc, RDMA_WAIT_MS), "a receive");
+		check_eq(wc.status, IBV_WC_SUCCESS, "its status");
+	}
+	close_shared(&s);
+}
+
+/* A queue pair in ERR leaves the receives to the others, and says so. */
+static void last_wqe(long arg)
+{
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	recv(&s, 0, 4);
+	send_to(&s, 0, 0);
+	check_errno(rdma_to_state(&s.b[0], IBV_QPS_ERR), 0, "to ERR");
+	check(rdma_wait_event(&s.dev, IBV_EVENT_QP_LAST_WQE_REACHED, s.b[0].qp,
+			      RDMA_WAIT_MS), "the event comes");
+	check_errno(rdma_to_state(&s.b[0], IBV_QPS_ERR), 0, "to ERR again");
+	check(!rdma_wait_event(&s.dev, IBV_EVENT_QP_LAST_WQE_REACHED, s.b[0].qp,
+			       50), "no second event");
+	qp_expect_none(s.b[0].rcq, "no receive is flushed");
+	for (uint64_t i = 1; i < 4; i++)
+		send_to(&s, 1, i);
+	rdma_reconnect(&s.a[0], &s.b[0]);
+	recv(&s, 7, 1);
+	send_to(&s, 0, 7);
+	close_shared(&s);
+}
+
+static void in_use(long arg)
+{
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	recv(&s, 0, 1);
+	check_errno(ibv_destroy_srq(s.srq), EBUSY, "ibv_destroy_srq");
+	send_to(&s, 0, 0);
+	close_shared(&s);
+}
+
+static void bad_values(long arg)
+{
+	uint32_t wr, sge;
+	struct ibv_srq *srq;
+	struct shared s;
+
+	(void)arg;
+	open_bare(&s);
+	wr = (uint32_t)s.dev.attr.max_srq_wr;
+	sge = (uint32_t)s.dev.attr.max_srq_sge;
+	check(!create_srq(&s, 0, 1), "no receives at all are refused");
+	check(!create_srq(&s, wr + 1, 1), "more than max_srq_wr is refused");
+	check(!create_srq(&s, 1, sge + 1), "more than max_srq_sge is refused");
+	check_errno(errno, EINVAL, "ibv_create_srq");
+	srq = create_srq(&s, wr, sge);
+	check(srq, "the greatest can be had: %s", strerror(errno));
+	check_errno(ibv_destroy_srq(srq), 0, "ibv_destroy_srq");
+	close_bare(&s);
+}
+
+void qp_srq_cases(void)
+{
+	ktap_add("ibv_post_srq_recv(3)", two_takers, IBV_QPT_RC, 60, "srq.two-takers");
+	ktap_add("ibv_post_srq_recv(3)", two_takers, IBV_QPT_UC, 60,
+		 "srq.two-takers.uc");
+	ktap_add("10.2.9.3: limit", limit, 0, 0, "srq.limit");
+	ktap_add("ibv_modify_srq(3): IBV_SRQ_MAX_WR", resized, 0, 30, "srq.resize");
+	ktap_add("ibv_post_srq_recv(3): ENOMEM", full, 0, 30, "srq.full");
+	ktap_add("9.7.5.2.8: RNR", not_ready, 0, 0, "srq.rnr");
+	ktap_add("11.6.3.4: last WQE reached", last_wqe, 0, 0, "srq.last-wqe");
+	ktap_add("ibv_create_srq(3): EBUSY", in_use, 0, 0, "srq.in-use");
+	ktap_add("ibv_create_srq(3): max_srq_wr, max_srq_sge", bad_values, 0, 0,
+		 "srq.bad-values");
+}
