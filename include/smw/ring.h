@@ -96,9 +96,10 @@ static inline void smw_ring_produce(struct smw_ring *ring, u32 index)
 	smp_store_release(&ring->buf->producer_index, index);
 }
 
-/* For a work queue that the kernel has filled: elements before @index are there. */
+/* For a work queue that the kernel has filled in the user's place. */
 static inline void smw_ring_user_produced(struct smw_ring *ring, u32 index)
 {
+	/* Pairs with the acquire of whoever takes them: the elements are whole. */
 	smp_store_release(&ring->buf->producer_index, index);
 }
 
