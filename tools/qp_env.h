@@ -75,5 +75,6 @@ void qp_cq_cases(void);
 void qp_stress_cases(void);
 void qp_srq_cases(void);
 void qp_unreliable_cases(void);
+void qp_isolate_cases(void);
 
 #endif

@@ -18,5 +18,6 @@ int main(int argc, char **argv)
 	qp_stress_cases();
 	qp_srq_cases();
 	qp_unreliable_cases();
+	qp_isolate_cases();
 	return ktap_main(argc, argv);
 }

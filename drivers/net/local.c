@@ -46,7 +46,9 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer)
 
 /*
  * The peer must be connected to this address, as a packet's source address
- * would be judged. Its state and everything else the responder judges.
+ * would be judged, and to this queue pair. A packet does not say which queue
+ * pair sent it, but its answer goes to the one that the peer is connected to;
+ * here it would come to whoever asks. Everything else the responder judges.
  */
 static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
 {
@@ -59,6 +61,7 @@ static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
 		return false;
 	}
 	return qp->transport == peer->transport &&
+	       READ_ONCE(peer->dest_qpn) == qp->ibqp.qp_num &&
 	       READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
 	       ipv6_addr_equal(&qp->av.target, &peer->av.source) &&
 	       ipv6_addr_equal(&qp->av.source, &peer->av.target);
