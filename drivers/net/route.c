@@ -53,7 +53,14 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 		return ERR_PTR(ifindex);
 	route = ip_route_output_key(link->net, &flow);
 	*cookie = 0;
-	return IS_ERR(route) ? ERR_CAST(route) : &route->dst;
+	if (IS_ERR(route))
+		return ERR_CAST(route);
+	/* Which addresses are a subnet's broadcast only the routes know. */
+	if (route->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST)) {
+		ip_rt_put(route);
+		return ERR_PTR(-EINVAL);
+	}
+	return &route->dst;
 }
 
 static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,
