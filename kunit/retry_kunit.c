@@ -41,6 +41,30 @@ static void smw_rnr_timer_ns__ignores_high_bits(struct kunit *test)
 				    smw_rnr_timer_ns(code % 32), "code %u", code);
 }
 
+/* Never less than asked for; from one to the next at most doubled; 8 ms at the end. */
+static void smw_rnr_wait_ns__grows_to_a_bound(struct kunit *test)
+{
+	const u64 bound = 8000000;
+	u32 code, repeated;
+
+	for (code = 0; code < 32; code++) {
+		u64 asked = smw_rnr_timer_ns(code);
+		u64 before = asked;
+
+		KUNIT_EXPECT_EQ_MSG(test, smw_rnr_wait_ns(code, 0), asked, "code %u", code);
+		for (repeated = 1; repeated < 70; repeated++) {
+			u64 wait = smw_rnr_wait_ns(code, repeated);
+
+			KUNIT_EXPECT_LE(test, before, wait);
+			KUNIT_EXPECT_LE(test, wait, 2 * before);
+			before = wait;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, before, asked > bound ? asked : bound,
+				    "code %u", code);
+		KUNIT_EXPECT_EQ(test, smw_rnr_wait_ns(code, ~0U), before);
+	}
+}
+
 static void smw_ack_timeout_ns__every_exponent(struct kunit *test)
 {
 	u64 want = 4096;
@@ -70,6 +94,7 @@ static struct kunit_case retry_cases[] = {
 	KUNIT_CASE(smw_rnr_timer_ns__every_code),
 	KUNIT_CASE(smw_rnr_timer_ns__grows_after_0),
 	KUNIT_CASE(smw_rnr_timer_ns__ignores_high_bits),
+	KUNIT_CASE(smw_rnr_wait_ns__grows_to_a_bound),
 	KUNIT_CASE(smw_ack_timeout_ns__every_exponent),
 	KUNIT_CASE(smw_ack_timeout_ns__ignores_high_bits),
 	{}

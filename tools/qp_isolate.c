@@ -5,8 +5,11 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <unistd.h>
 
 #define STRANGER_TAG	0x33
+#define IDLE_PAIRS	32
+#define IDLE_MS		1000
 
 /*
  * A third queue pair that claims to be a's: it names b as its peer, which knows
@@ -98,6 +101,66 @@ static void not_unicast(long arg)
 	qp_close(&e);
 }
 
+/* Ticks that all CPUs spent working since boot. */
+static unsigned long long busy_ticks(void)
+{
+	unsigned long long user, nice, system, idle, wait, irq, soft;
+	FILE *f = fopen("/proc/stat", "r");
+
+	check(f, "/proc/stat can be read");
+	check(fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice,
+		     &system, &idle, &wait, &irq, &soft) == 7, "/proc/stat");
+	fclose(f);
+	return user + nice + system + irq + soft;
+}
+
+/*
+ * Who waits for a receive for ever, by the shortest timer there is, must not
+ * keep the machine busy: this process sleeps meanwhile.
+ */
+static void waits_cheaply(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	static struct rdma_end a[IDLE_PAIRS], b[IDLE_PAIRS];
+	unsigned long long ticks;
+	unsigned long hz = (unsigned long)sysconf(_SC_CLK_TCK);
+	struct rdma_dev dev;
+	struct rdma_wr w;
+
+	(void)arg;
+	rdma_scale = ktap_opt.scale;
+	conf.min_rnr_timer = 1;		/* 10 us */
+	conf.rnr_retry = 7;
+	conf.cqe = 16;
+	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
+	for (size_t i = 0; i < IDLE_PAIRS; i++) {
+		rdma_end_create(&a[i], &dev, NULL, &conf);
+		rdma_end_create(&b[i], &dev, NULL, &conf);
+		rdma_connect(&a[i], &b[i]);
+		rdma_wr_send(&w, NULL, 0, 0);
+		rdma_post(&a[i], rdma_wr_chain(&w, 1));
+	}
+	/* what was busy at first is over; nothing to wait for but time */
+	usleep(200000);
+	ticks = busy_ticks();
+	usleep(IDLE_MS * 1000);
+	ticks = busy_ticks() - ticks;
+	ktap_note("%d waiting queue pairs keep the CPUs busy for %llu ms a second",
+		  IDLE_PAIRS, ticks * 1000 / hz * 1000 / IDLE_MS);
+	check(ticks * 1000 / hz < IDLE_MS / 2 * ktap_opt.scale,
+	      "the CPUs are idle");
+	for (size_t i = 0; i < IDLE_PAIRS; i++) {
+		struct ibv_wc wc;
+
+		rdma_recv(&b[i], i, NULL, 0, 0);
+		check(rdma_wait_wc(a[i].scq, &wc, RDMA_WAIT_MS), "it still works");
+		check_eq(wc.status, IBV_WC_SUCCESS, "status");
+		rdma_end_destroy(&a[i]);
+		rdma_end_destroy(&b[i]);
+	}
+	rdma_dev_close(&dev);
+}
+
 void qp_isolate_cases(void)
 {
 	ktap_add("a queue pair has one peer", stranger, QP_READ, 0,
@@ -106,4 +169,6 @@ void qp_isolate_cases(void)
 		 "isolate.stranger.atomic");
 	ktap_add("a queue pair has one peer", not_unicast, 0, 0,
 		 "isolate.not-unicast");
+	ktap_add("RNR NAK, retried for ever", waits_cheaply, 0, 0,
+		 "isolate.rnr-wait");
 }

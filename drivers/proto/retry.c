@@ -5,12 +5,17 @@
 #include <smw/retry.h>
 
 #include <linux/bits.h>
+#include <linux/minmax.h>
 
 #include <smw/kunit.h>
 
 #define TIMER_CODE_MASK		GENMASK(4, 0)
 #define ACK_TIMEOUT_UNIT_NS	4096
 #define NS_PER_US		1000
+
+/* A wait that was not asked for is no longer than this; 10 us doubled ten times. */
+#define RNR_WAIT_MAX_NS		8000000ULL
+#define RNR_DOUBLINGS_MAX	10
 
 /* IBTA table 45, in microseconds. */
 static const u32 smw_rnr_timer_us[] = {
@@ -53,6 +58,15 @@ u64 smw_rnr_timer_ns(u8 code)
 	return (u64)smw_rnr_timer_us[code & TIMER_CODE_MASK] * NS_PER_US;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_rnr_timer_ns);
+
+u64 smw_rnr_wait_ns(u8 code, u32 repeated)
+{
+	u64 asked = smw_rnr_timer_ns(code);
+	u64 grown = asked << min_t(u32, repeated, RNR_DOUBLINGS_MAX);
+
+	return max(asked, min(grown, RNR_WAIT_MAX_NS));
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_rnr_wait_ns);
 
 u64 smw_ack_timeout_ns(u8 timeout)
 {

@@ -135,6 +135,7 @@ static void set_una(struct smw_qp *qp, u32 una)
 	req->progress++;
 	req->retries = qp->retry_cnt;
 	req->rnr_retries = qp->rnr_retry;
+	req->rnr_repeated = 0;
 	req->retransmitting = false;
 	smw_completer_advance(qp);
 	/* Acknowledged beyond what was sent again: skip that. */
@@ -186,9 +187,12 @@ static void acknowledge_before(struct smw_qp *qp, u32 limit)
 static void wait_for_receive(struct smw_qp *qp, u8 timer)
 {
 	struct smw_requester *req = &qp->requester;
+	u64 wait = smw_rnr_timer_ns(timer);
 
 	smw_count(qp->link, SMW_COUNT_RNR_NAK_RECEIVED);
-	if (qp->rnr_retry != SMW_RNR_RETRY_FOREVER) {
+	if (qp->rnr_retry == SMW_RNR_RETRY_FOREVER) {
+		wait = smw_rnr_wait_ns(timer, req->rnr_repeated++);
+	} else {
 		if (!req->rnr_retries) {
 			smw_count(qp->link, SMW_COUNT_RNR_RETRY_EXCEEDED);
 			smw_completer_fail(qp, IB_WC_RNR_RETRY_EXC_ERR);
@@ -200,7 +204,7 @@ static void wait_for_receive(struct smw_qp *qp, u8 timer)
 	req->progress++;
 	req->retries = qp->retry_cnt;
 	smw_requester_rewind(qp);
-	smw_work_start_rnr(qp, timer);
+	smw_work_start_rnr(qp, wait);
 }
 
 static void refused(struct smw_qp *qp, u8 code)

@@ -539,6 +539,7 @@ void smw_requester_reset(struct smw_qp *qp)
 	req->highest = 0;
 	req->unacked = 0;
 	req->rd_atomic = 0;
+	req->rnr_repeated = 0;
 	req->timer_armed = false;
 	req->rnr_wait = false;
 	req->retransmitting = false;

@@ -104,10 +104,10 @@ static enum hrtimer_restart retransmit_fired(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-void smw_work_start_rnr(struct smw_qp *qp, u8 code)
+void smw_work_start_rnr(struct smw_qp *qp, u64 ns)
 {
 	qp->requester.rnr_wait = true;
-	start_timer(qp, &qp->rnr_timer, smw_rnr_timer_ns(code));
+	start_timer(qp, &qp->rnr_timer, ns);
 }
 
 static enum hrtimer_restart rnr_fired(struct hrtimer *timer)

@@ -158,6 +158,7 @@ struct smw_send {
  * @rd_atomic: READs and atomics in flight
  * @retries: transport retries left
  * @rnr_retries: RNR retries left
+ * @rnr_repeated: RNR NAKs since @una moved, where they are retried for ever
  * @progress: changes whenever @una moves; tells the retransmit timer
  * @armed_progress: @progress when the retransmit timer was last armed
  * @timer_armed: the retransmit timer runs
@@ -185,6 +186,7 @@ struct smw_requester {
 	u32 rd_atomic;
 	u8 retries;
 	u8 rnr_retries;
+	u32 rnr_repeated;
 	u32 progress;
 	u32 armed_progress;
 	bool timer_armed;

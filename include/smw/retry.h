@@ -34,6 +34,19 @@
 u64 smw_rnr_timer_ns(u8 code);
 
 /**
+ * smw_rnr_wait_ns() - time to wait where RNR NAKs are retried for ever
+ * @code: RNR timer code of the NAK
+ * @repeated: RNR NAKs for the same request before this one
+ *
+ * Twice as long each time, so that who is never let in does not keep a CPU
+ * busy: a wait that lasts is prolonged by its own length at most, and by no
+ * more than 8 ms. IBTA 9.7.5.2.8 asks for no less than the timer.
+ *
+ * Return: nanoseconds.
+ */
+u64 smw_rnr_wait_ns(u8 code, u32 repeated);
+
+/**
  * smw_ack_timeout_ns() - transport timer of a local ack timeout
  * @timeout: 5-bit local ack timeout; 0 means that the timer is off
  *

@@ -49,8 +49,8 @@ void smw_work_arm_retransmit(struct smw_qp *qp);
 /**
  * smw_work_start_rnr() - start the wait that an RNR NAK asks for
  * @qp: a queue pair; requester.lock held
- * @code: RNR timer code
+ * @ns: how long
  */
-void smw_work_start_rnr(struct smw_qp *qp, u8 code);
+void smw_work_start_rnr(struct smw_qp *qp, u64 ns);
 
 #endif /* SMW_WORK_H */

@@ -9,4 +9,13 @@
 		min_a < min_b ? min_a : min_b; \
 	})
 
+#define max(a, b) \
+	({ \
+		const typeof(a) max_a = (a); \
+		const typeof(b) max_b = (b); \
+		max_a > max_b ? max_a : max_b; \
+	})
+
+#define min_t(type, a, b) min((type)(a), (type)(b))
+
 #endif /* SHIM_LINUX_MINMAX_H */
