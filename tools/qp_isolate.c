@@ -5,11 +5,16 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STRANGER_TAG	0x33
 #define IDLE_PAIRS	32
 #define IDLE_MS		1000
+#define GROUP_PARENT	"/tmp/smw-cgroup"
+#define GROUP		GROUP_PARENT "/qptest"
 
 /*
  * A third queue pair that claims to be a's: it names b as its peer, which knows
@@ -161,6 +166,86 @@ static void waits_cheaply(long arg)
 	rdma_dev_close(&dev);
 }
 
+static bool write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+	bool done = f && fputs(text, f) >= 0;
+
+	return f && !fclose(f) && done;
+}
+
+static unsigned long long charged(void)
+{
+	unsigned long long bytes = 0;
+	FILE *f = fopen(GROUP "/memory.current", "r");
+
+	check(f && fscanf(f, "%llu", &bytes) == 1, "memory.current");
+	fclose(f);
+	return bytes;
+}
+
+/* This process and what is charged to it, in a control group of its own. */
+static void enter_group(void)
+{
+	char pid[32];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	mkdir(GROUP_PARENT, 0700);
+	if (unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", GROUP_PARENT, "cgroup2", 0, NULL) ||
+	    !write_file(GROUP_PARENT "/cgroup.subtree_control", "+memory") ||
+	    (mkdir(GROUP, 0700) && errno != EEXIST) ||
+	    !write_file(GROUP "/cgroup.procs", pid))
+		ktap_skip("no memory control group: %s", strerror(errno));
+}
+
+/* Bytes of the device's mappings in this process. */
+static unsigned long long mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned long long bytes = 0;
+	char line[512];
+
+	check(f, "/proc/self/maps can be read");
+	while (fgets(line, sizeof(line), f)) {
+		unsigned long start, end;
+
+		if (strstr(line, "uverbs") &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			bytes += end - start;
+	}
+	fclose(f);
+	return bytes;
+}
+
+/* The queues' memory is the process's: its control group pays and limits it. */
+static void charged_to_owner(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	unsigned long long before, with, after, rings;
+	struct rdma_dev dev;
+	struct rdma_end a;
+
+	(void)arg;
+	enter_group();
+	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
+	conf.cap.max_send_wr = (uint32_t)dev.attr.max_qp_wr;
+	conf.cap.max_recv_wr = (uint32_t)dev.attr.max_qp_wr;
+	conf.cqe = 65535;
+	before = charged();
+	rdma_end_create(&a, &dev, NULL, &conf);
+	rings = mapped();
+	with = charged();
+	rdma_end_destroy(&a);
+	after = charged();
+	rdma_dev_close(&dev);
+	ktap_note("%llu KiB of queues: %llu KiB charged, %llu KiB after",
+		  rings >> 10, (with - before) >> 10, (after - before) >> 10);
+	check(with >= before + rings, "the queues are charged to their process");
+	check(after < before + rings / 2, "and given back");
+}
+
 void qp_isolate_cases(void)
 {
 	ktap_add("a queue pair has one peer", stranger, QP_READ, 0,
@@ -171,4 +256,6 @@ void qp_isolate_cases(void)
 		 "isolate.not-unicast");
 	ktap_add("RNR NAK, retried for ever", waits_cheaply, 0, 0,
 		 "isolate.rnr-wait");
+	ktap_add("memory has an owner", charged_to_owner, 0, 0,
+		 "isolate.charged");
 }

@@ -45,7 +45,8 @@ static int mr_map_blocks(struct smw_mr *mr, u64 start)
 	mr->block_shift = __ffs(size);
 	mr->block_offset = start & (size - 1);
 	mr->blocks = kvmalloc_array(ib_umem_num_dma_blocks(mr->umem, size),
-				    sizeof(*mr->blocks), GFP_KERNEL | __GFP_NOWARN);
+				    sizeof(*mr->blocks),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!mr->blocks)
 		return -ENOMEM;
 	rdma_umem_for_each_dma_block(mr->umem, &iter, size)
@@ -67,7 +68,7 @@ static int mr_check(u64 length, u64 iova, int access)
 
 static struct smw_mr *mr_alloc(struct ib_pd *pd, u64 length, u64 iova, int access)
 {
-	struct smw_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	struct smw_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
 
 	if (!mr)
 		return NULL;

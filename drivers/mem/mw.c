@@ -364,7 +364,7 @@ int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 	err = smw_link_claim(link, SMW_OBJECT_MW, SMW_MAX_MW);
 	if (err)
 		return err;
-	window = kzalloc(sizeof(*window), GFP_KERNEL);
+	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
 	if (!window) {
 		err = -ENOMEM;
 		goto err_release;

@@ -170,7 +170,8 @@ static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 	if (err)
 		return err;
 	req->send_size = ALIGN(sizeof(struct smw_send) + tail, 8);
-	req->sends = kvcalloc(req->ring.mask + 1, req->send_size, GFP_KERNEL);
+	req->sends = kvcalloc(req->ring.mask + 1, req->send_size,
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!req->sends) {
 		smw_ring_destroy(&req->ring);
 		return -ENOMEM;
@@ -214,7 +215,8 @@ static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 	err = create_receive_ring(rsp, uctx, cap, info);
 	if (err)
 		return err;
-	rsp->receive = kzalloc(struct_size(rsp->receive, sge, rsp->max_sge), GFP_KERNEL);
+	rsp->receive = kzalloc(struct_size(rsp->receive, sge, rsp->max_sge),
+			       GFP_KERNEL_ACCOUNT);
 	if (!rsp->receive) {
 		smw_ring_destroy(&rsp->ring);
 		return -ENOMEM;

@@ -83,7 +83,7 @@ static int set_responder_depth(struct smw_qp *qp, u32 depth)
 	if (depth == rsp->rd_atomic_count)
 		return 0;
 	if (depth) {
-		fresh = kcalloc(depth, sizeof(*fresh), GFP_KERNEL);
+		fresh = kcalloc(depth, sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 		if (!fresh)
 			return -ENOMEM;
 	}

@@ -26,10 +26,11 @@ int smw_ring_create(struct smw_ring *ring, struct ib_ucontext *uctx, u32 entries
 	struct smw_ring_memory *memory;
 	int err;
 
-	memory = kzalloc(sizeof(*memory), GFP_KERNEL);
+	memory = kzalloc(sizeof(*memory), GFP_KERNEL_ACCOUNT);
 	if (!memory)
 		return -ENOMEM;
-	memory->buf = vmalloc_user(size);
+	/* The user's choice of size is no reason for a warning. */
+	memory->buf = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!memory->buf) {
 		err = -ENOMEM;
 		goto err_free;
@@ -80,6 +81,21 @@ void smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 index,
 		       1UL << from->shift);
 }
 
+/* remap_vmalloc_range() takes vmalloc_user() memory alone, which is not charged. */
+static int map_pages(struct vm_area_struct *vma, void *buf)
+{
+	unsigned long at;
+	int err;
+
+	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	for (at = vma->vm_start; at < vma->vm_end; at += PAGE_SIZE, buf += PAGE_SIZE) {
+		err = vm_insert_page(vma, at, vmalloc_to_page(buf));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
@@ -91,7 +107,7 @@ int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 	memory = container_of(entry, struct smw_ring_memory, rdma);
 	if (vma->vm_end - vma->vm_start <= entry->npages * PAGE_SIZE)
-		err = remap_vmalloc_range(vma, memory->buf, 0);
+		err = map_pages(vma, memory->buf);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }
