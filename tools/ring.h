@@ -77,5 +77,6 @@ void ring_wqe_cases(void);
 void ring_index_cases(void);
 void ring_recv_cases(void);
 void ring_race_cases(void);
+void ring_life_cases(void);
 
 #endif

@@ -12,5 +12,6 @@ int main(int argc, char **argv)
 	ring_index_cases();
 	ring_recv_cases();
 	ring_race_cases();
+	ring_life_cases();
 	return ktap_main(argc, argv);
 }

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Threads use objects while others destroy them by their handles, behind the
+ * library's back, and the process is killed in the middle: the driver must
+ * neither touch what is gone nor keep what nobody has.
+ */
+#include "ring.h"
+
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define QPS		6	/* connected as 0 with 1, 2 with 3 ... */
+#define KEYS		6	/* regions and windows */
+#define MEMORY		262144
+#define LIFE_MS		700
+#define SAME_HOST	"/sys/kernel/debug/smw/%s/same_host"
+
+/* What the threads share. Entries are replaced, never freed: they are the library's. */
+struct life {
+	struct rdma_dev dev;
+	struct ibv_pd *pd;
+	struct rdma_end ends[QPS];
+	struct ibv_mr *mrs[KEYS];
+	struct ibv_mw *mws[KEYS];
+	uint32_t keys[KEYS];	/* of the windows, as they were bound last */
+	uint8_t *memory;
+	unsigned long *done;	/* requests that were carried out; the parent's too */
+};
+
+struct actor {
+	struct life *life;
+	unsigned int seed;
+	void (*act)(struct actor *a);
+};
+
+static uint32_t draw(struct actor *a, uint32_t below)
+{
+	return ((uint32_t)rand_r(&a->seed) >> 4) % below;
+}
+
+/* --- commands by handle --- */
+
+static int command(int fd, uint32_t number, void *cmd, size_t len, void *resp,
+		   size_t resp_len)
+{
+	struct ib_uverbs_cmd_hdr *hdr = cmd;
+
+	hdr->command = number;
+	hdr->in_words = (uint16_t)(len / 4);
+	hdr->out_words = (uint16_t)(resp_len / 4);
+	if (resp_len) {
+		uint64_t at = (uintptr_t)resp;
+
+		memcpy(hdr + 1, &at, sizeof(at));
+	}
+	return write(fd, cmd, len) == (ssize_t)len ? 0 : errno;
+}
+
+static int raw_destroy_qp(int fd, uint32_t handle)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_destroy_qp core;
+	} cmd = { .core.qp_handle = handle };
+	struct ib_uverbs_destroy_qp_resp resp;
+
+	return command(fd, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd), &resp,
+		       sizeof(resp));
+}
+
+static int raw_dereg_mr(int fd, uint32_t handle)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dereg_mr core;
+	} cmd = { .core.mr_handle = handle };
+
+	return command(fd, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd), NULL, 0);
+}
+
+static int raw_dealloc_mw(int fd, uint32_t handle)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_dealloc_mw core;
+	} cmd = { .core.mw_handle = handle };
+
+	return command(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd), NULL, 0);
+}
+
+/* --- what the threads do --- */
+
+static void connect_again(struct life *l, uint32_t i)
+{
+	struct rdma_end *end = &l->ends[i];
+
+	if (!rdma_to_init(end) &&
+	    !rdma_to_rtr(end, l->ends[i ^ 1].qp->qp_num, end->conf.psn))
+		rdma_to_rts(end);
+}
+
+static void replace_qp(struct actor *a)
+{
+	struct life *l = a->life;
+	uint32_t i = draw(a, QPS);
+	struct ibv_qp *fresh;
+
+	raw_destroy_qp(l->dev.ctx->cmd_fd, l->ends[i].qp->handle);
+	fresh = rdma_qp_create(&l->ends[i]);
+	if (!fresh)
+		return;
+	l->ends[i].qp = fresh;
+	connect_again(l, i);
+	connect_again(l, i ^ 1);
+}
+
+static void change_state(struct actor *a)
+{
+	static const enum ibv_qp_state states[] = { IBV_QPS_RESET, IBV_QPS_ERR,
+						    IBV_QPS_SQD, IBV_QPS_RTS };
+	struct life *l = a->life;
+	uint32_t i = draw(a, QPS);
+
+	rdma_to_state(&l->ends[i], states[draw(a, ARRAY_SIZE(states))]);
+	if (draw(a, 2))
+		rdma_to_state(&l->ends[i], IBV_QPS_RESET);
+	connect_again(l, i);
+}
+
+static void replace_region(struct actor *a)
+{
+	struct life *l = a->life;
+	uint32_t i = draw(a, KEYS);
+	size_t off = draw(a, MEMORY / 2);
+	struct ibv_mr *fresh;
+
+	if (draw(a, 3) == 0) {
+		ibv_rereg_mr(l->mrs[i], IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     (int)draw(a, 32));
+		return;
+	}
+	/* EBUSY where a window is bound: it is kept, under a key of no one */
+	raw_dereg_mr(l->dev.ctx->cmd_fd, l->mrs[i]->handle);
+	fresh = ibv_reg_mr(l->pd, l->memory + off, 1 + draw(a, MEMORY / 2),
+			   RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE |
+			   IBV_ACCESS_MW_BIND);
+	if (fresh)
+		l->mrs[i] = fresh;
+}
+
+static void replace_window(struct actor *a)
+{
+	struct life *l = a->life;
+	uint32_t i = draw(a, KEYS);
+	struct ibv_mw *fresh;
+
+	raw_dealloc_mw(l->dev.ctx->cmd_fd, l->mws[i]->handle);
+	fresh = ibv_alloc_mw(l->pd, draw(a, 2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	if (!fresh)
+		return;
+	l->mws[i] = fresh;
+	l->keys[i] = fresh->rkey;
+}
+
+static void build_bind(struct actor *a, struct rdma_wr *w)
+{
+	struct life *l = a->life;
+	uint32_t i = draw(a, KEYS);
+	const struct ibv_mr *mr = l->mrs[draw(a, KEYS)];
+	struct rdma_bind bind = {
+		.mw = l->mws[i],
+		.current_rkey = l->mws[i]->rkey,
+		.new_rkey = ibv_inc_rkey(l->keys[i]),
+		.mr_lkey = mr->lkey,
+		.addr = (uintptr_t)mr->addr,
+		.length = draw(a, (uint32_t)mr->length + 1),
+		.access = RDMA_ALL_REMOTE,
+	};
+
+	l->keys[i] = bind.new_rkey;
+	rdma_wr_bind(w, &bind);
+}
+
+static void build(struct actor *a, struct rdma_wr *w)
+{
+	struct life *l = a->life;
+	const struct ibv_mr *from = l->mrs[draw(a, KEYS)];
+	const struct ibv_mr *to = l->mrs[draw(a, KEYS)];
+	uint32_t window = l->keys[draw(a, KEYS)];
+	uint32_t rkey = draw(a, 4) ? to->rkey : window;
+	size_t most = from->length < to->length ? from->length : to->length;
+	uint32_t len = draw(a, (uint32_t)most + 1);
+
+	/* Most of it is right, or all would soon be in ERR. */
+	switch (draw(a, 24)) {
+	case 0:
+		build_bind(a, w);
+		break;
+	case 1:
+		rdma_wr_local_inv(w, window);
+		break;
+	case 2:
+		rdma_wr_send_inv(w, from->addr, len % 5000, from->lkey, window);
+		break;
+	case 3 ... 6:
+		rdma_wr_send(w, from->addr, len % 5000, from->lkey);
+		break;
+	case 7 ... 9:
+		rdma_wr_fadd(w, from->addr, from->lkey,
+			     ((uintptr_t)to->addr + 7) & ~7UL, rkey, 1);
+		break;
+	case 10 ... 16:
+		rdma_wr_write(w, from->addr, len, from->lkey, (uintptr_t)to->addr,
+			      rkey);
+		break;
+	default:
+		rdma_wr_read(w, from->addr, len, from->lkey, (uintptr_t)to->addr,
+			     rkey);
+		break;
+	}
+}
+
+static void count_done(struct life *l, struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	while (ibv_poll_cq(cq, 1, &wc) > 0)
+		if (wc.status == IBV_WC_SUCCESS)
+			__atomic_add_fetch(l->done, 1, __ATOMIC_RELAXED);
+}
+
+static void post(struct actor *a)
+{
+	struct life *l = a->life;
+	struct rdma_end *end = &l->ends[draw(a, QPS)];
+	struct rdma_wr w[3];
+
+	for (size_t i = 0; i < ARRAY_SIZE(w); i++) {
+		const struct ibv_mr *mr = l->mrs[draw(a, KEYS)];
+
+		build(a, &w[i]);
+		rdma_try_recv(end, i, mr->addr, (uint32_t)mr->length, mr->lkey);
+	}
+	rdma_try_post(end, rdma_wr_chain(w, draw(a, ARRAY_SIZE(w)) + 1));
+	count_done(l, end->scq);
+	rdma_drain(end->rcq);
+}
+
+/* From packets to the direct path and back, where this process may. */
+static void change_path(struct actor *a)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), SAME_HOST,
+		 ibv_get_device_name(a->life->dev.ctx->device));
+	f = fopen(path, "w");
+	if (f) {
+		fputs(draw(a, 2) ? "1" : "0", f);
+		fclose(f);
+	}
+	usleep(5000);
+}
+
+static void *run_actor(void *arg)
+{
+	struct actor *a = arg;
+
+	for (;;)
+		a->act(a);
+	return NULL;
+}
+
+/* --- the process that is killed --- */
+
+static void life_open(struct life *l)
+{
+	struct rdma_conf conf = rdma_conf_default();
+
+	conf.timeout = 6;
+	conf.retry_cnt = 2;
+	conf.rnr_retry = 1;
+	conf.min_rnr_timer = 1;
+	conf.cqe = 4096;
+	rdma_dev_open(&l->dev, ktap_opt.device, ktap_opt.gid_index);
+	l->pd = ibv_alloc_pd(l->dev.ctx);
+	l->memory = calloc(1, MEMORY);
+	check(l->pd && l->memory, "a PD and memory");
+	for (size_t i = 0; i < QPS; i++)
+		rdma_end_create(&l->ends[i], &l->dev, l->pd, &conf);
+	for (size_t i = 0; i < QPS; i += 2)
+		rdma_connect(&l->ends[i], &l->ends[i + 1]);
+	for (size_t i = 0; i < KEYS; i++) {
+		l->mrs[i] = ibv_reg_mr(l->pd, l->memory, MEMORY,
+				       RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE |
+				       IBV_ACCESS_MW_BIND);
+		l->mws[i] = ibv_alloc_mw(l->pd, IBV_MW_TYPE_2);
+		check(l->mrs[i] && l->mws[i], "a region and a window");
+		l->keys[i] = l->mws[i]->rkey;
+	}
+}
+
+/* Does not return: the parent kills it. */
+static void live(unsigned int seed, unsigned long *done)
+{
+	static void (*const acts[])(struct actor *a) = {
+		post, post, replace_qp, change_state, replace_region,
+		replace_window, change_path,
+	};
+	static struct actor actors[ARRAY_SIZE(acts)];
+	static struct life life;
+
+	life.done = done;
+	life_open(&life);
+	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
+		pthread_t thread;
+
+		actors[i] = (struct actor){ &life, seed * 31 + (unsigned int)i,
+					    acts[i] };
+		check(!pthread_create(&thread, NULL, run_actor, &actors[i]),
+		      "pthread_create");
+	}
+	for (;;)
+		pause();
+}
+
+static void lives(long arg)
+{
+	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : (unsigned int)arg;
+	unsigned long *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct ring_env e;
+
+	check(done != MAP_FAILED, "memory");
+	ring_open(&e);
+	for (unsigned int i = 0; i < rounds; i++) {
+		uint64_t start;
+		int status;
+		pid_t pid = fork();
+
+		check(pid >= 0, "fork");
+		if (!pid)
+			live((unsigned int)ktap_opt.seed + i, done);
+		usleep((LIFE_MS / 2 + ring_random(&e) % LIFE_MS) * 1000 *
+		       ktap_opt.scale);
+		kill(pid, SIGKILL);
+		start = rdma_now_us();
+		check(waitpid(pid, &status, 0) == pid, "waitpid");
+		check(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+		      "it lived until it was killed (status %#x)", status);
+		check(rdma_now_us() - start < 2000000ULL * ktap_opt.scale,
+		      "and is gone at once");
+		ring_expect_no_harm(&e);
+	}
+	ktap_note("%lu requests were carried out", *done);
+	check(*done >= rounds, "requests were carried out meanwhile");
+	ring_close(&e);
+}
+
+void ring_life_cases(void)
+{
+	ktap_add("nobody uses what is gone", lives, 8, 120, "life.killed");
+}
