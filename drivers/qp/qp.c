@@ -170,7 +170,8 @@ static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 	if (err)
 		return err;
 	req->send_size = ALIGN(sizeof(struct smw_send) + tail, 8);
-	req->sends = kvcalloc(req->ring.mask + 1, req->send_size, GFP_KERNEL);
+	req->sends = kvcalloc(req->ring.mask + 1, req->send_size,
+			      GFP_KERNEL | __GFP_NOWARN);
 	if (!req->sends) {
 		smw_ring_destroy(&req->ring);
 		return -ENOMEM;
