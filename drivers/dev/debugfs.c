@@ -124,6 +124,29 @@ static const struct seq_operations windows_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(windows);
 
+static int objects_show(struct seq_file *file, void *unused)
+{
+	static const char * const names[] = {
+		[SMW_OBJECT_PD] = "pd",
+		[SMW_OBJECT_QP] = "qp",
+		[SMW_OBJECT_CQ] = "cq",
+		[SMW_OBJECT_SRQ] = "srq",
+		[SMW_OBJECT_MR] = "mr",
+		[SMW_OBJECT_MW] = "mw",
+	};
+	struct smw_link *link = file->private;
+	unsigned int i;
+
+	static_assert(ARRAY_SIZE(names) == SMW_OBJECTS);
+
+	for (i = 0; i < SMW_OBJECTS; i++)
+		seq_printf(file, "%s %d\n", names[i], atomic_read(&link->objects[i]));
+	seq_printf(file, "key %d\n", atomic_read(&link->keys.table.nelems));
+	return 0;
+}
+
+DEFINE_SHOW_ATTRIBUTE(objects);
+
 static int same_host_get(void *data, u64 *value)
 {
 	const struct smw_link *link = data;
@@ -158,6 +181,7 @@ static int client_add(struct ib_device *ibdev)
 	link = smw_link_of(ibdev);
 	link->debugfs = debugfs_create_dir(dev_name(&ibdev->dev), debugfs_root);
 	debugfs_create_file("windows", 0400, link->debugfs, link, &windows_fops);
+	debugfs_create_file("objects", 0400, link->debugfs, link, &objects_fops);
 	debugfs_create_file_unsafe("same_host", 0600, link->debugfs, link,
 				   &same_host_fops);
 	return 0;

@@ -74,19 +74,23 @@ static int check_modify(const struct smw_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /* Room to remember READs and atomics for duplicates. */
-static int set_responder_depth(struct smw_qp *qp, u32 depth)
+static int reserve_depth(const struct smw_qp *qp, u32 depth,
+			 struct smw_rd_atomic **fresh)
+{
+	*fresh = NULL;
+	if (!depth || depth == qp->responder.rd_atomic_count)
+		return 0;
+	*fresh = kcalloc(depth, sizeof(**fresh), GFP_KERNEL_ACCOUNT);
+	return *fresh ? 0 : -ENOMEM;
+}
+
+static void set_depth(struct smw_qp *qp, u32 depth, struct smw_rd_atomic *fresh)
 {
 	struct smw_responder *rsp = &qp->responder;
-	struct smw_rd_atomic *fresh = NULL;
 
 	/* The same depth keeps what is remembered. */
 	if (depth == rsp->rd_atomic_count)
-		return 0;
-	if (depth) {
-		fresh = kcalloc(depth, sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-		if (!fresh)
-			return -ENOMEM;
-	}
+		return;
 	spin_lock_bh(&rsp->lock);
 	swap(rsp->rd_atomics, fresh);
 	rsp->rd_atomic_count = depth;
@@ -94,28 +98,41 @@ static int set_responder_depth(struct smw_qp *qp, u32 depth)
 	rsp->stream = NULL;
 	spin_unlock_bh(&rsp->lock);
 	kfree(fresh);
+}
+
+static int set_path(struct smw_qp *qp, const struct rdma_ah_attr *ah)
+{
+	int err = smw_carrier_connect(qp, ah);
+
+	if (err)
+		return err;
+	rdma_copy_ah_attr(&qp->attr.ah_attr, ah);
+	/* The GID reference is the address vector's. */
+	rdma_destroy_ah_attr(&qp->attr.ah_attr);
 	return 0;
 }
 
-/* What can fail, before anything else is changed. */
+/* What can fail, before anything is changed: ibv_modify_qp() changes all or nothing. */
 static int prepare(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
+	u32 depth = mask & IB_QP_MAX_DEST_RD_ATOMIC ? attr->max_dest_rd_atomic :
+						      qp->responder.rd_atomic_count;
+	struct smw_rd_atomic *fresh;
 	int err;
 
+	err = reserve_depth(qp, depth, &fresh);
+	if (err)
+		return err;
 	if (mask & IB_QP_AV) {
-		err = smw_carrier_connect(qp, &attr->ah_attr);
-		if (err)
+		err = set_path(qp, &attr->ah_attr);
+		if (err) {
+			kfree(fresh);
 			return err;
-		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
-		/* The GID reference is the address vector's. */
-		rdma_destroy_ah_attr(&qp->attr.ah_attr);
+		}
 	}
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC) {
-		err = set_responder_depth(qp, attr->max_dest_rd_atomic);
-		if (err)
-			return err;
+	set_depth(qp, depth, fresh);
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC)
 		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
-	}
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * /sys/kernel/debug/smw/<device>: windows, same_host.
+ * /sys/kernel/debug/smw/<device>: windows, objects, same_host.
  */
 #ifndef SMW_DEBUGFS_H
 #define SMW_DEBUGFS_H

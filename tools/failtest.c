@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Every allocation fails once, on a kernel that can inject failures: the errno
+ * is right, nothing is left behind, the device works after.
+ */
+#include "fail_env.h"
+
+int main(int argc, char **argv)
+{
+	fail_object_cases();
+	fail_qp_cases();
+	fail_post_cases();
+	fail_link_cases();
+	return ktap_main(argc, argv);
+}
