@@ -12,7 +12,7 @@ SUDO :=
 MAKEFLAGS += --no-print-directory
 
 .PHONY: modules clean modules_install install install-tools tools kunit demo shell \
-	check check-quick static proto compare help kdir
+	check check-quick soak soak-debug soak-kcsan static proto compare help kdir
 
 modules: kdir ## build smw.ko (the default); KDIR=FOLDER chooses the kernel
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -55,6 +55,16 @@ check: ## every test, in user space and in guests (45 minutes the first time)
 
 check-quick: ## the tests that need no guest (2 minutes)
 	@scripts/check quick
+
+TIME ?= 300
+soak: ## what goes on for long: TIME=SECONDS for each suite (300)
+	@scripts/soak stock $(TIME)
+
+soak-debug: ## the same on the debug kernel: KASAN, lockdep
+	@scripts/soak debug $(TIME)
+
+soak-kcsan: ## the same on a kernel that looks for data races of smw
+	@scripts/soak kcsan $(TIME)
 
 static: ## checkpatch, sparse, W=1, kernel-doc, layers, shellcheck
 	@scripts/check static

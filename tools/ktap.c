@@ -49,8 +49,10 @@ static const struct option long_options[] = {
 	{ "only", required_argument, NULL, 'o' },
 	{ "device", required_argument, NULL, 'd' },
 	{ "gid-index", required_argument, NULL, 'g' },
+	{ "peer-device", required_argument, NULL, 'p' },
 	{ "seed", required_argument, NULL, 's' },
 	{ "rounds", required_argument, NULL, 'r' },
+	{ "seconds", required_argument, NULL, 't' },
 	{ "scale", required_argument, NULL, 'x' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -62,8 +64,10 @@ static const char usage[] =
 	"  -o, --only REGEX     run the cases whose name matches\n"
 	"  -d, --device NAME    default: the first device named smw*\n"
 	"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID\n"
+	"  -p, --peer-device NAME  default: the same; its first IPv4 GID\n"
 	"  -s, --seed N         for cases that draw numbers\n"
 	"  -r, --rounds N       for cases that repeat themselves\n"
+	"  -t, --seconds N      likewise, those that know how to: so long\n"
 	"  -x, --scale N        multiply every deadline, for slow machines\n";
 
 void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
@@ -182,9 +186,14 @@ static bool wait_child(struct outcome *o, int pidfd, int out, long long until)
 	}
 }
 
+/* In seconds. */
+static unsigned int deadline(const struct ktap_case *c)
+{
+	return c->seconds * ktap_opt.scale + ktap_opt.seconds;
+}
+
 static void run_case(const struct ktap_case *c, struct outcome *o)
 {
-	long long budget = 1000LL * c->seconds * ktap_opt.scale;
 	int pipefd[2];
 	int pidfd;
 	pid_t pid;
@@ -202,7 +211,7 @@ static void run_case(const struct ktap_case *c, struct outcome *o)
 	}
 	close(pipefd[1]);
 	pidfd = pidfd_open(pid, 0);
-	if (!wait_child(o, pidfd, pipefd[0], now_ms() + budget)) {
+	if (!wait_child(o, pidfd, pipefd[0], now_ms() + 1000LL * deadline(c))) {
 		o->timed_out = true;
 		kill(-pid, SIGKILL);
 		kill(pid, SIGKILL);
@@ -257,7 +266,7 @@ static void report(const struct ktap_case *c, struct outcome *o, size_t nr,
 	}
 	print_output(o->output);
 	if (o->timed_out)
-		printf("# no end after %u s%s\n", c->seconds * ktap_opt.scale,
+		printf("# no end after %u s%s\n", deadline(c),
 		       o->stuck ? ", and it cannot be killed" : "");
 	else if (WIFSIGNALED(o->status))
 		printf("# ended by signal %d (%s)\n", WTERMSIG(o->status),
@@ -322,7 +331,7 @@ int ktap_main(int argc, char **argv)
 	regex_t only;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lo:d:g:s:r:x:h", long_options,
+	while ((c = getopt_long(argc, argv, "lo:d:g:p:s:r:t:x:h", long_options,
 				NULL)) != -1) {
 		switch (c) {
 		case 'l':
@@ -343,11 +352,17 @@ int ktap_main(int argc, char **argv)
 		case 'g':
 			ktap_opt.gid_index = (int)number(optarg);
 			break;
+		case 'p':
+			ktap_opt.peer_device = optarg;
+			break;
 		case 's':
 			ktap_opt.seed = number(optarg);
 			break;
 		case 'r':
 			ktap_opt.rounds = (unsigned int)number(optarg);
+			break;
+		case 't':
+			ktap_opt.seconds = (unsigned int)number(optarg);
 			break;
 		case 'x':
 			ktap_opt.scale = (unsigned int)number(optarg);

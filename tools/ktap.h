@@ -13,8 +13,10 @@
 struct ktap_options {
 	const char *device;	/* NULL: the first device named smw* */
 	int gid_index;		/* -1: the first IPv4 RoCE v2 GID */
+	const char *peer_device; /* NULL: the same, for cases with two */
 	unsigned long seed;	/* for cases that draw numbers */
 	unsigned int rounds;	/* 0: each case's own number */
+	unsigned int seconds;	/* 0: as many rounds; else as long as that */
 	unsigned int scale;	/* multiplies every deadline */
 };
 

@@ -2,7 +2,6 @@
 /* The end of things: regions, queue pairs, windows, processes, in any order. */
 #include "mw_env.h"
 
-#include <rdma/ib_user_verbs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,37 +67,6 @@ static void busy_then_bind(long arg)
 	mw_close(&e);
 }
 
-/* A provider without ibv_rereg_mr() leaves the command of the kernel. */
-static int rereg(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-		 size_t length, int access)
-{
-	struct {
-		struct ib_uverbs_cmd_hdr hdr;
-		struct ib_uverbs_rereg_mr core;
-	} cmd = {
-		.hdr = {
-			.command = IB_USER_VERBS_CMD_REREG_MR,
-			.in_words = sizeof(cmd) / 4,
-			.out_words = sizeof(struct ib_uverbs_rereg_mr_resp) / 4,
-		},
-	};
-	struct ib_uverbs_rereg_mr_resp resp;
-
-	cmd.core.response = (uintptr_t)&resp;
-	cmd.core.mr_handle = mr->handle;
-	cmd.core.flags = (uint32_t)flags;
-	cmd.core.start = (uintptr_t)addr;
-	cmd.core.length = length;
-	cmd.core.hca_va = (uintptr_t)addr;
-	cmd.core.pd_handle = pd ? pd->handle : 0;
-	cmd.core.access_flags = (uint32_t)access;
-	if (write(mr->context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		return errno;
-	mr->lkey = resp.lkey;
-	mr->rkey = resp.rkey;
-	return 0;
-}
-
 static void rereg_busy(long arg)
 {
 	int flags = (int)MW_ARG(arg);
@@ -110,16 +78,16 @@ static void rereg_busy(long arg)
 	pd = ibv_alloc_pd(e.dev.ctx);
 	check(pd, "ibv_alloc_pd");
 	mw_bind(&e, OFF, LEN, RDMA_ALL_REMOTE);
-	err = rereg(e.region.mr, flags, pd, e.region.map, 8192,
-		    MW_BIND_RIGHTS);
+	err = rdma_rereg_mr(e.region.mr, flags, pd, e.region.map, 8192,
+			    MW_BIND_RIGHTS);
 	if (err == EOPNOTSUPP)
 		ktap_skip("the device does not register regions anew");
 	check_errno(err, EBUSY, "rereg of a region with a bound window");
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, OFF, LEN));
 	mw_expect_busy(&e);
 	mw_revoke(&e, MW_BY_DEALLOC);
-	check_errno(rereg(e.region.mr, flags, pd, e.region.map, 8192,
-			  MW_BIND_RIGHTS), 0,
+	check_errno(rdma_rereg_mr(e.region.mr, flags, pd, e.region.map, 8192,
+				  MW_BIND_RIGHTS), 0,
 		    "rereg of a region without one");
 	mw_expect_dereg(&e);
 	check_errno(ibv_dealloc_pd(pd), 0, "ibv_dealloc_pd");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <rdma/ib_user_verbs.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -178,6 +179,7 @@ void rdma_end_create(struct rdma_end *end, struct rdma_dev *dev,
 	memset(end, 0, sizeof(*end));
 	end->dev = dev;
 	end->conf = *conf;
+	end->dgid = dev->gid;
 	end->own_pd = !pd;
 	end->pd = pd ? pd : ibv_alloc_pd(dev->ctx);
 	if (!end->pd)
@@ -247,7 +249,7 @@ int rdma_to_rtr(struct rdma_end *end, uint32_t remote_qpn, uint32_t psn)
 			.is_global = 1,
 			.port_num = end->dev->port,
 			.grh = {
-				.dgid = end->dev->gid,
+				.dgid = end->dgid,
 				.sgid_index = (uint8_t)end->dev->gid_index,
 				.hop_limit = 64,
 			},
@@ -294,6 +296,8 @@ static void must(int err, const char *what)
 
 void rdma_connect(struct rdma_end *a, struct rdma_end *b)
 {
+	a->dgid = b->dev->gid;
+	b->dgid = a->dev->gid;
 	must(rdma_to_init(a), "to INIT");
 	if (b != a)
 		must(rdma_to_init(b), "to INIT");
@@ -423,6 +427,36 @@ void rdma_buf_destroy(struct rdma_buf *buf)
 		must(ibv_dereg_mr(buf->mr), "ibv_dereg_mr");
 	munmap(buf->map, buf->map_len);
 	memset(buf, 0, sizeof(*buf));
+}
+
+int rdma_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		  size_t length, int access)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_rereg_mr core;
+	} cmd = {
+		.hdr = {
+			.command = IB_USER_VERBS_CMD_REREG_MR,
+			.in_words = sizeof(cmd) / 4,
+			.out_words = sizeof(struct ib_uverbs_rereg_mr_resp) / 4,
+		},
+	};
+	struct ib_uverbs_rereg_mr_resp resp;
+
+	cmd.core.response = (uintptr_t)&resp;
+	cmd.core.mr_handle = mr->handle;
+	cmd.core.flags = (uint32_t)flags;
+	cmd.core.start = (uintptr_t)addr;
+	cmd.core.length = length;
+	cmd.core.hca_va = (uintptr_t)addr;
+	cmd.core.pd_handle = pd ? pd->handle : 0;
+	cmd.core.access_flags = (uint32_t)access;
+	if (write(mr->context->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
+		return errno;
+	mr->lkey = resp.lkey;
+	mr->rkey = resp.rkey;
+	return 0;
 }
 
 /* Patterns of tags that differ in the top bit differ in every byte. */

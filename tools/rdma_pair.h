@@ -57,6 +57,7 @@ struct rdma_end {
 	struct ibv_cq *rcq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;	/* NULL unless conf.wr_api */
+	union ibv_gid dgid;	/* of the other end's device */
 	bool own_pd;
 };
 
@@ -118,6 +119,12 @@ void rdma_buf_create_iova(struct rdma_buf *buf, struct ibv_pd *pd, size_t len,
 			  size_t offset, uint64_t iova_page,
 			  unsigned int access);
 void rdma_buf_destroy(struct rdma_buf *buf);
+/*
+ * ibv_rereg_mr(3), which not every provider has, by the kernel's own command;
+ * 0 or an errno.
+ */
+int rdma_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		  size_t length, int access);
 /* Fill everything with the pattern @tag; see rdma_buf_byte(). */
 void rdma_buf_fill(struct rdma_buf *buf, uint8_t tag);
 uint8_t rdma_buf_byte(uint8_t tag, size_t map_index);

@@ -28,7 +28,8 @@ struct window_line {
 static void read_window(struct smw_window *window, struct window_line *line)
 {
 	spin_lock_bh(&window->lock);
-	line->window = *window;
+	/* The counters go on changing. */
+	line->window = data_race(*window);
 	line->lkey = window->mr ? window->mr->key : 0;
 	line->qpn = window->owner ?
 		container_of(window->owner, struct smw_qp, windows)->ibqp.qp_num : 0;

@@ -95,7 +95,8 @@ static enum smw_reason claim_region(struct smw_window *window, struct smw_mr *mr
 	if (!mr)
 		return smw_bind_check(&facts);
 	spin_lock(&mr->lock);
-	facts.region_live = mr->live && mr->key == bind->lkey;
+	/* Pairs with the release in mr_publish(), which is not under the lock. */
+	facts.region_live = smp_load_acquire(&mr->live) && mr->key == bind->lkey;
 	if (facts.region_live) {
 		facts.same_pd = facts.same_pd && mr->ibmr.pd == pd;
 		facts.region_zero_based = mr->rights & SMW_ZERO_BASED;
@@ -274,10 +275,13 @@ static struct smw_mr *judge_window(struct smw_link *link, struct smw_window *win
 	facts->live = smp_load_acquire(&window->live);
 	facts->key = READ_ONCE(window->key);
 	facts->same_pd = window->pd == access->pd;
-	facts->same_qp = window->owner == access->owner;
-	facts->rights = window->rights;
-	facts->start = window->start;
-	facts->length = window->length;
+	/* The rest stands still in a window that is live, and nowhere else. */
+	if (facts->live) {
+		facts->same_qp = window->owner == access->owner;
+		facts->rights = window->rights;
+		facts->start = window->start;
+		facts->length = window->length;
+	}
 	*reason = smw_access_check(facts);
 	note_window_access(link, window, *reason);
 	if (*reason)
@@ -293,9 +297,12 @@ static struct smw_mr *judge_region(struct smw_mr *mr, const struct smw_access *a
 {
 	/* Pairs with the release in mr.c. */
 	facts->live = smp_load_acquire(&mr->live);
-	facts->key = mr->key;
-	facts->same_pd = mr->ibmr.pd == access->pd;
-	facts->rights = mr->rights;
+	/* The key comes, and PD and rights change, while it is not. */
+	if (facts->live) {
+		facts->key = mr->key;
+		facts->same_pd = mr->ibmr.pd == access->pd;
+		facts->rights = mr->rights;
+	}
 	facts->start = mr->iova;
 	facts->length = mr->length;
 	*reason = smw_access_check(facts);

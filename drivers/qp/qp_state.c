@@ -210,6 +210,16 @@ static void set_attributes(struct smw_qp *qp, const struct ib_qp_attr *attr, int
 	spin_unlock_bh(&qp->requester.lock);
 }
 
+/*
+ * Requests are executed under this lock, and look at the state there: in ERR not
+ * one more byte moves.
+ */
+static void await_responder(struct smw_qp *qp)
+{
+	spin_lock_bh(&qp->responder.lock);
+	spin_unlock_bh(&qp->responder.lock);
+}
+
 static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state from, to;
@@ -229,6 +239,7 @@ static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int m
 		/* From ERR to ERR: receives may have been posted since. */
 		if (!smw_qp_fail(qp))
 			smw_work_note(qp, SMW_NOTE_FLUSH);
+		await_responder(qp);
 		return 0;
 	default:
 		break;

@@ -24,6 +24,7 @@ static struct smw_rd_atomic *remember(struct smw_responder *rsp,
 
 	rsp->rd_atomic_next = (rsp->rd_atomic_next + 1) % rsp->rd_atomic_count;
 	entry->kind = packet->op->kind;
+	entry->repeated = false;
 	entry->first_psn = packet->psn;
 	entry->last_psn = smw_psn_add(packet->psn, packets - 1);
 	entry->va = packet->va;
@@ -221,6 +222,7 @@ static enum smw_reason repeat_read(struct smw_qp *qp, const struct smw_packet *p
 	reason = check_read(qp, packet->rkey, packet->va, packet->length);
 	if (reason)
 		return reason;
+	read->repeated = true;
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
 			 read->msn);
 	response->rd_atomic = read;

@@ -108,6 +108,23 @@ static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 	}
 }
 
+/*
+ * Of a duplicate: the requester may have had its answer long ago, and then does
+ * not listen. One that still waits takes the NAK for the end; to the responder it
+ * is none, for the request was in order when it was executed.
+ */
+static void refuse_duplicate(struct smw_qp *qp, u32 psn, enum smw_reason reason,
+			     struct smw_response *response)
+{
+	const struct smw_reason_info *info = smw_reason_info(reason);
+
+	if (info->counter < SMW_COUNTERS)
+		smw_count(qp->link, info->counter);
+	if (info->answer == SMW_ANSWER_NAK)
+		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
+				 qp->responder.msn);
+}
+
 /* The request was executed: expect the next one, and acknowledge if asked. */
 static void finish(struct smw_qp *qp, const struct smw_packet *packet, u8 message,
 		   struct smw_response *response)
@@ -332,10 +349,12 @@ static void receive_reliable(struct smw_qp *qp, const struct smw_packet *packet,
 	}
 	if (reason == SMW_DUPLICATE) {
 		reason = repeat(qp, packet, response);
-	} else {
-		rsp->nak_sent = false;
-		reason = execute(qp, packet, payload, response);
+		if (reason)
+			refuse_duplicate(qp, packet->psn, reason, response);
+		return;
 	}
+	rsp->nak_sent = false;
+	reason = execute(qp, packet, payload, response);
 	if (reason)
 		refuse(qp, packet, packet->psn, reason, response);
 }
@@ -402,7 +421,10 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32
 		smw_cursor_region(source, mr, offset);
 		return true;
 	}
-	refuse(qp, NULL, psn, reason, response);
+	if (read->repeated)
+		refuse_duplicate(qp, psn, reason, response);
+	else
+		refuse(qp, NULL, psn, reason, response);
 	return false;
 }
 

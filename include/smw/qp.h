@@ -214,6 +214,7 @@ struct smw_receive {
 /**
  * struct smw_rd_atomic - a READ or atomic that a duplicate may ask for again
  * @kind: SMW_KIND_READ, _ATOMIC or _ATOMIC_WRITE; anything else: empty
+ * @repeated: it is answered again, for a duplicate
  * @first_psn: PSN of the request and the first response
  * @last_psn: PSN of the last response
  * @va: first byte of the READ
@@ -224,6 +225,7 @@ struct smw_receive {
  */
 struct smw_rd_atomic {
 	u8 kind;
+	bool repeated;
 	u32 first_psn;
 	u32 last_psn;
 	u64 va;

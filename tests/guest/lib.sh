@@ -16,7 +16,10 @@ netdev=eth0
 
 # How much longer than on the stock kernel things may take.
 slow=1
-[[ ${SMW_KERNEL:-stock} == debug ]] && slow=10
+case ${SMW_KERNEL:-stock} in
+debug) slow=10 ;;
+kcsan) slow=4 ;;
+esac
 
 # until_true SECONDS COMMAND...: wait for a condition, with a deadline.
 until_true() {

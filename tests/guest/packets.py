@@ -187,6 +187,29 @@ class Suite:
         ended = t.state() == e.IBV_QPS_ERR
         self.say(ended and t.untouched(), name, f'ended {ended}')
 
+    def duplicates(self):
+        """A READ and an atomic asked for again when their key is dead: refused, but
+        the requester may be past them, so the connection lives on."""
+        t = self.target
+        t.fresh()
+        other = MR(t.pd, LENGTH, e.IBV_ACCESS_LOCAL_WRITE | REMOTE)
+        read = bth(READ_REQUEST, t.qp.qp_num, PSN) + reth(other.buf, other.rkey, 64)
+        swap = bth(CMP_SWAP, t.qp.qp_num, PSN + 1) + struct.pack(
+            '>QIQQ', other.buf, other.rkey, 1, 2)
+        for packet in (read, swap):
+            self.wire.send(packet)
+        self.wire.settle()
+        other.close()
+        for packet in (read, swap):
+            self.wire.send(packet)
+        self.wire.settle()
+        alive = t.state() == e.IBV_QPS_RTR
+        self.wire.send(self.write(psn=PSN + 2))
+        self.wire.settle()
+        works = t.mr.read(16, 0) == b'X' * 16
+        self.say(alive and works, 'duplicates by a key that is dead',
+                 f'alive {alive}, works {works}')
+
     def run(self):
         t, wire = self.target, self.wire
         t.fresh()
@@ -224,6 +247,7 @@ class Suite:
                       reth(t.mr.buf, t.mr.rkey, 64)),
             wire.send(bth(CMP_SWAP, t.qp.qp_num, PSN - 1) +
                       struct.pack('>QIQQ', t.mr.buf, t.mr.rkey, 1, 2))], 0)
+        self.duplicates()
         end = t.mr.buf + LENGTH
         for name, change in (
                 ('an unknown key', {'rkey': t.mr.rkey ^ 0x5a5a00}),
