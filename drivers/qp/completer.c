@@ -188,6 +188,9 @@ static void wait_for_receive(struct smw_qp *qp, u8 timer)
 	struct smw_requester *req = &qp->requester;
 
 	smw_count(qp->link, SMW_COUNT_RNR_NAK_RECEIVED);
+	/* Nothing was sent since the last one: the wire brought it twice. */
+	if (req->rnr_wait)
+		return;
 	if (qp->rnr_retry != SMW_RNR_RETRY_FOREVER) {
 		if (!req->rnr_retries) {
 			smw_count(qp->link, SMW_COUNT_RNR_RETRY_EXCEEDED);
