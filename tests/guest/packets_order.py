@@ -67,6 +67,9 @@ def message_length(run, at):
 
 def packet(t, run, at, psn):
     """The AT-th packet of a run; each message has memory of its own."""
+    if run[at] & w.UC:
+        plain = [op & ~w.UC for op in run]
+        return bytes([run[at]]) + packet(t, plain, at, psn)[1:]
     op, va = run[at], t.mr.buf + at * STRIDE
     payload = bytes([0x41 + at]) * (MTU if op in OPEN else SHORT)
     if op in (w.CMP_SWAP, w.FETCH_ADD):
@@ -95,7 +98,7 @@ def packet(t, run, at, psn):
 
 
 class Model:
-    """A responder of which only memory and connection are seen."""
+    """An RC responder of which only memory and connection are seen."""
 
     def __init__(self):
         self.memory = bytearray(CLEAN)
@@ -137,17 +140,31 @@ class Model:
             self.place(bytes([0x41 + at]) * (MTU if op in OPEN else SHORT))
 
 
-def runs(s, every):
+class UnreliableModel(Model):
+    """UC: what does not fit is dropped, with the rest of its message."""
+
+    def take(self, at, op):
+        op &= ~w.UC
+        kind = 'send' if op in SENDS else 'write'
+        self.psn += 1
+        if op in STARTS or self.kind == kind:
+            self.execute(at, op, kind)
+            self.kind = kind if op in OPEN else None
+        else:
+            self.kind = None
+
+
+def runs(s, every, model=Model, **how):
     for run in every:
-        wrong = run_wrong(s, run)
+        wrong = run_wrong(s, run, model(), how)
         if wrong:
             return f'{[hex(op) for op in run]}: {wrong}'
     return None
 
 
-def run_wrong(s, run):
-    t, model = s.target, Model()
-    t.fresh()
+def run_wrong(s, run, model, how):
+    t = s.target
+    t.fresh(**how)
     for i in range(len(run)):
         t.post_receive(offset=i * 1024)
     for at, op in enumerate(run):

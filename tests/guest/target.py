@@ -71,15 +71,16 @@ class Target:
             if thing:
                 thing.close()
 
-    def fresh(self, sends=False, version=4, retries=7, timeout=0, rnr_retries=7):
+    def fresh(self, sends=False, version=4, retries=7, timeout=0, rnr_retries=7,
+              kind=e.IBV_QPT_RC):
         """A new queue pair in RTR, or in RTS where it SENDS; memory is clean."""
         if self.qp:
             self.qp.close()
         cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
-        init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=cap,
+        init = QPInitAttr(qp_type=kind, scq=self.cq, rcq=self.cq, cap=cap,
                           sq_sig_all=1)
         attr = QPAttr(port_num=1)
-        attr.qp_access_flags = REMOTE
+        attr.qp_access_flags = REMOTE if kind == e.IBV_QPT_RC else e.IBV_ACCESS_REMOTE_WRITE
         self.qp = QP(self.device.pd, init, attr)
         attr.dest_qp_num, attr.path_mtu = PEER_QPN, e.IBV_MTU_256
         attr.max_dest_rd_atomic, attr.max_rd_atomic = 4, 4

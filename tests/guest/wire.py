@@ -24,6 +24,9 @@ READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY = 0x0d, 0x0e, 0x0f, 0x10
 ACK, ATOMIC_ACK, CMP_SWAP, FETCH_ADD, ATOMIC_WRITE = 0x11, 0x12, 0x13, 0x14, 0x1d
 # What the device implements of RC (drivers/proto/opcode.c).
 KNOWN = sorted(set(range(0x15)) | {SEND_LAST_INV, SEND_ONLY_INV, ATOMIC_WRITE})
+# UC has the SENDs and WRITEs, with this bit set.
+UC = 0x20
+KNOWN_UC = sorted(UC | op for op in range(WRITE_ONLY_IMM + 1))
 RESPONSES = {READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY, ACK, ATOMIC_ACK}
 
 # AETH syndromes.
