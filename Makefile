@@ -12,7 +12,7 @@ SUDO :=
 MAKEFLAGS += --no-print-directory
 
 .PHONY: modules clean modules_install install install-tools tools kunit demo shell \
-	check check-quick soak soak-debug soak-kcsan static proto compare help kdir
+	check check-quick soak soak-debug soak-kcsan static proto fuzz compare help kdir
 
 modules: kdir ## build smw.ko (the default); KDIR=FOLDER chooses the kernel
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
@@ -71,6 +71,10 @@ static: ## checkpatch, sparse, W=1, kernel-doc, layers, shellcheck
 
 proto: ## the pure logic's tests in user space, under ASan and UBSan
 	@scripts/check proto
+
+FUZZ_SECONDS ?= 60
+fuzz: ## libFuzzer on packets and on the checks of keys and windows; FUZZ_SECONDS=60
+	@$(MAKE) -C tests/proto fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
 
 kunit: ## KUnit in the debug guest
 	@scripts/check kunit

@@ -735,7 +735,7 @@ static void smw_access_begin__counts(struct kunit *test)
 	access_try(test, &access, mr, 0);
 	access.va += WINDOW_OFFSET;
 	access_try(test, &access, mr, WINDOW_OFFSET);
-	KUNIT_EXPECT_EQ(test, mw->window->accesses, 1);
+	KUNIT_EXPECT_EQ(test, smw_window_accesses(mw->window), 1);
 	KUNIT_EXPECT_EQ(test, mw->window->refusals, 1);
 	KUNIT_EXPECT_EQ(test, mw->window->last_refusal, SMW_ACCESS_RANGE);
 	window_free(test, mw);

@@ -8,7 +8,6 @@
 #include <smw/carrier.h>
 #include <smw/link.h>
 #include <smw/mw.h>
-#include <smw/qp.h>
 
 static struct dentry *debugfs_root;
 
@@ -17,11 +16,13 @@ static struct dentry *debugfs_root;
  * @window: a copy of the fields shown
  * @lkey: of the region it is bound to
  * @qpn: of the queue pair it is bound to, 0 for none
+ * @accesses: granted so far
  */
 struct window_line {
 	struct smw_window window;
 	u32 lkey;
 	u32 qpn;
+	u64 accesses;
 };
 
 /* Under window->lock, so that region and queue pair cannot go. */
@@ -31,9 +32,9 @@ static void read_window(struct smw_window *window, struct window_line *line)
 	/* The counters go on changing. */
 	line->window = data_race(*window);
 	line->lkey = window->mr ? window->mr->key : 0;
-	line->qpn = window->owner ?
-		container_of(window->owner, struct smw_qp, windows)->ibqp.qp_num : 0;
+	line->qpn = window->owner ? window->owner->qpn : 0;
 	spin_unlock_bh(&window->lock);
+	line->accesses = smw_window_accesses(window);
 }
 
 static const char *state_name(const struct smw_window *window)
@@ -76,7 +77,7 @@ static void show_window(struct seq_file *file, struct smw_window *window)
 	seq_printf(file, "0x%08x %u %s", line.window.key, line.window.type,
 		   state_name(&line.window));
 	show_bind(file, &line);
-	seq_printf(file, " %llu %llu %s\n", line.window.accesses,
+	seq_printf(file, " %llu %llu %s\n", line.accesses,
 		   line.window.refusals, line.window.refusals ?
 		   smw_reason_info(line.window.last_refusal)->name : "-");
 }

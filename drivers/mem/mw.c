@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <smw/mw.h>
 
+#include <linux/percpu.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -75,9 +76,12 @@ static void revoke(struct smw_window *window)
  */
 static enum smw_reason claim_region(struct smw_window *window, struct smw_mr *mr,
 				    const struct ib_pd *pd,
-				    const struct smw_bind *bind)
+				    const struct smw_bind *bind,
+				    struct smw_bind_facts *facts)
 {
-	struct smw_bind_facts facts = {
+	enum smw_reason reason;
+
+	*facts = (struct smw_bind_facts) {
 		.type = window->type,
 		.state = window->live ? SMW_WINDOW_VALID : SMW_WINDOW_FREE,
 		.window_key = window->key,
@@ -90,21 +94,19 @@ static enum smw_reason claim_region(struct smw_window *window, struct smw_mr *mr
 		.length = bind->length,
 		.rights = bind->rights,
 	};
-	enum smw_reason reason;
-
 	if (!mr)
-		return smw_bind_check(&facts);
+		return smw_bind_check(facts);
 	spin_lock(&mr->lock);
 	/* Pairs with the release in mr_publish(), which is not under the lock. */
-	facts.region_live = smp_load_acquire(&mr->live) && mr->key == bind->lkey;
-	if (facts.region_live) {
-		facts.same_pd = facts.same_pd && mr->ibmr.pd == pd;
-		facts.region_zero_based = mr->rights & SMW_ZERO_BASED;
-		facts.region_rights = mr->rights;
-		facts.region_start = mr->iova;
-		facts.region_length = mr->length;
+	facts->region_live = smp_load_acquire(&mr->live) && mr->key == bind->lkey;
+	if (facts->region_live) {
+		facts->same_pd = facts->same_pd && mr->ibmr.pd == pd;
+		facts->region_zero_based = mr->rights & SMW_ZERO_BASED;
+		facts->region_rights = mr->rights;
+		facts->region_start = mr->iova;
+		facts->region_length = mr->length;
 	}
-	reason = smw_bind_check(&facts);
+	reason = smw_bind_check(facts);
 	if (!reason)
 		mr->bound++;
 	spin_unlock(&mr->lock);
@@ -129,7 +131,8 @@ static void install(struct smw_window *window, struct smw_mr *mr,
 static enum smw_reason bind_locked(struct smw_link *link, struct smw_window *window,
 				   const struct ib_pd *pd,
 				   struct smw_window_owner *owner,
-				   const struct smw_bind *bind)
+				   const struct smw_bind *bind,
+				   struct smw_bind_facts *facts)
 {
 	bool unbind = window->type == SMW_WINDOW_TYPE_1 && !bind->length;
 	struct smw_mr *mr = unbind ? NULL : find_region(link, bind->lkey);
@@ -137,7 +140,7 @@ static enum smw_reason bind_locked(struct smw_link *link, struct smw_window *win
 
 	if (window->dead)
 		return SMW_BIND_NO_WINDOW;
-	reason = claim_region(window, mr, pd, bind);
+	reason = claim_region(window, mr, pd, bind, facts);
 	if (reason)
 		return reason;
 	revoke(window);
@@ -152,39 +155,40 @@ enum smw_reason smw_window_bind(struct smw_link *link, const struct ib_pd *pd,
 				const struct smw_bind *bind)
 {
 	enum smw_reason reason = SMW_BIND_NO_WINDOW;
+	struct smw_bind_facts facts = {};
 	struct smw_window *window;
 
 	rcu_read_lock();
 	window = find_window(link, bind->window_key);
 	if (window) {
 		spin_lock(&window->lock);
-		reason = bind_locked(link, window, pd, owner, bind);
+		reason = bind_locked(link, window, pd, owner, bind, &facts);
 		spin_unlock(&window->lock);
 	}
 	rcu_read_unlock();
 	smw_count(link, reason ? SMW_COUNT_WINDOW_BIND_ERROR : SMW_COUNT_WINDOW_BIND);
-	trace_smw_mw_bind(&link->ibdev, bind, reason);
+	trace_smw_mw_bind(&link->ibdev, owner, bind, &facts, reason);
 	return reason;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_window_bind);
 
 static enum smw_reason invalidate_window(struct smw_window *window,
 					 const struct ib_pd *pd,
-					 const struct smw_window_owner *owner, u32 key)
+					 const struct smw_window_owner *owner,
+					 struct smw_invalidate_facts *facts,
+					 u32 *bound_qpn)
 {
-	struct smw_invalidate_facts facts = {
-		.is_window = true,
-		.type = window->type,
-		.used_key = key,
-	};
 	enum smw_reason reason;
 
 	spin_lock(&window->lock);
-	facts.state = window->live ? SMW_WINDOW_VALID : SMW_WINDOW_FREE;
-	facts.key = window->key;
-	facts.same_pd = window->pd == pd;
-	facts.same_qp = window->owner == owner;
-	reason = window->dead ? SMW_INV_NO_KEY : smw_invalidate_check(&facts);
+	facts->is_window = true;
+	facts->type = window->type;
+	facts->state = window->live ? SMW_WINDOW_VALID : SMW_WINDOW_FREE;
+	facts->key = window->key;
+	facts->same_pd = window->pd == pd;
+	facts->same_qp = window->owner == owner;
+	*bound_qpn = window->owner ? window->owner->qpn : 0;
+	reason = window->dead ? SMW_INV_NO_KEY : smw_invalidate_check(facts);
 	if (!reason)
 		revoke(window);
 	spin_unlock(&window->lock);
@@ -194,19 +198,21 @@ static enum smw_reason invalidate_window(struct smw_window *window,
 enum smw_reason smw_window_invalidate(struct smw_link *link, const struct ib_pd *pd,
 				      struct smw_window_owner *owner, u32 key)
 {
+	struct smw_invalidate_facts facts = { .used_key = key };
 	enum smw_reason reason = SMW_INV_NO_KEY;
 	struct smw_window *window;
+	u32 bound_qpn = 0;
 
 	rcu_read_lock();
 	window = find_window(link, key);
 	if (window)
-		reason = invalidate_window(window, pd, owner, key);
+		reason = invalidate_window(window, pd, owner, &facts, &bound_qpn);
 	else if (find_region(link, key))
 		reason = SMW_INV_REGION;
 	rcu_read_unlock();
 	smw_count(link, reason ? SMW_COUNT_WINDOW_INVALIDATE_ERROR :
 				 SMW_COUNT_WINDOW_INVALIDATE);
-	trace_smw_mw_invalidate(&link->ibdev, key, reason);
+	trace_smw_mw_invalidate(&link->ibdev, owner, &facts, bound_qpn, reason);
 	return reason;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_window_invalidate);
@@ -250,17 +256,35 @@ static void facts_of_access(struct smw_access_facts *facts,
 	facts->bytes = access->bytes;
 }
 
-/* Counters are for people who look: approximate, so that nobody waits. */
-static void note_window_access(struct smw_link *link, struct smw_window *window,
-			       enum smw_reason reason)
+u64 smw_window_accesses(const struct smw_window *window)
 {
-	if (!reason) {
-		WRITE_ONCE(window->accesses, READ_ONCE(window->accesses) + 1);
-		return;
-	}
+	u64 total = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		total += READ_ONCE(*per_cpu_ptr(window->accesses, cpu));
+	return total;
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_window_accesses);
+
+/*
+ * Refusals are few, since over RC each ends a connection: they are counted in
+ * the window itself, approximately. What people are told was compared is safe
+ * to look at only while the window is live and held.
+ */
+static void note_window_refusal(struct smw_link *link, struct smw_window *window,
+				const struct smw_access *access,
+				const struct smw_access_facts *facts,
+				enum smw_reason reason)
+{
+	const struct smw_window_owner *owner = facts->live ? window->owner : NULL;
+
 	WRITE_ONCE(window->refusals, READ_ONCE(window->refusals) + 1);
 	WRITE_ONCE(window->last_refusal, reason);
 	smw_count(link, SMW_COUNT_WINDOW_REFUSED);
+	trace_smw_access_refused(&link->ibdev, access, facts,
+				 facts->live ? window->pd : NULL,
+				 owner ? owner->qpn : 0, reason);
 }
 
 /* Called with the window held. */
@@ -283,15 +307,18 @@ static struct smw_mr *judge_window(struct smw_link *link, struct smw_window *win
 		facts->length = window->length;
 	}
 	*reason = smw_access_check(facts);
-	note_window_access(link, window, *reason);
-	if (*reason)
+	if (*reason) {
+		note_window_refusal(link, window, access, facts, *reason);
 		return NULL;
+	}
+	this_cpu_inc(*window->accesses);
 	*offset = window->offset + (access->va - window->start);
 	return window->mr;
 }
 
 /* Called with the region held. */
-static struct smw_mr *judge_region(struct smw_mr *mr, const struct smw_access *access,
+static struct smw_mr *judge_region(struct smw_link *link, struct smw_mr *mr,
+				   const struct smw_access *access,
 				   struct smw_access_facts *facts, u64 *offset,
 				   enum smw_reason *reason)
 {
@@ -306,8 +333,11 @@ static struct smw_mr *judge_region(struct smw_mr *mr, const struct smw_access *a
 	facts->start = mr->iova;
 	facts->length = mr->length;
 	*reason = smw_access_check(facts);
-	if (*reason)
+	if (*reason) {
+		trace_smw_access_refused(&link->ibdev, access, facts,
+					 facts->live ? mr->ibmr.pd : NULL, 0, *reason);
 		return NULL;
+	}
 	*offset = access->va - mr->iova;
 	return mr;
 }
@@ -331,15 +361,13 @@ struct smw_mr *smw_access_begin(struct smw_link *link, const struct smw_access *
 	} else if (entry) {
 		mr = container_of(entry, struct smw_mr, entry);
 		smw_hold_take(SMW_HOLD_REMOTE, mr);
-		mr = judge_region(mr, access, &facts, offset, reason);
+		mr = judge_region(link, mr, access, &facts, offset, reason);
+	} else {
+		trace_smw_access_refused(&link->ibdev, access, &facts, NULL, 0, *reason);
 	}
 	if (!mr)
 		smw_access_end();
 	rcu_read_unlock();
-	if (!mr)
-		trace_smw_access_refused(&link->ibdev, access->rkey, access->va,
-					 access->bytes, access->needed, facts.start,
-					 facts.length, facts.rights, *reason);
 	return mr;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_access_begin);
@@ -376,17 +404,24 @@ int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 		err = -ENOMEM;
 		goto err_release;
 	}
+	window->accesses = alloc_percpu(u64);
+	if (!window->accesses) {
+		err = -ENOMEM;
+		goto err_free;
+	}
 	spin_lock_init(&window->lock);
 	window->pd = ibmw->pd;
 	window->type = ibmw->type == IB_MW_TYPE_1 ? SMW_WINDOW_TYPE_1 : SMW_WINDOW_TYPE_2;
 	err = smw_keytab_insert(&link->keys, &window->entry, SMW_KEY_WINDOW);
 	if (err)
-		goto err_free;
+		goto err_free_accesses;
 	window_publish(link, window);
 	mw->window = window;
 	ibmw->rkey = window->alloc_key;
 	return 0;
 
+err_free_accesses:
+	free_percpu(window->accesses);
 err_free:
 	kfree(window);
 err_release:
@@ -410,6 +445,8 @@ int smw_mw_dealloc(struct ib_mw *ibmw)
 	spin_lock(&link->windows_lock);
 	list_del(&window->link_node);
 	spin_unlock(&link->windows_lock);
+	/* Revoked and drained: nothing counts any more, and nobody reads it. */
+	free_percpu(window->accesses);
 	smw_link_release(link, SMW_OBJECT_MW);
 	kfree_rcu(window, rcu);
 	return 0;

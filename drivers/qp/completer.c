@@ -190,6 +190,9 @@ static void wait_for_receive(struct smw_qp *qp, u8 timer)
 	u64 wait = smw_rnr_timer_ns(timer);
 
 	smw_count(qp->link, SMW_COUNT_RNR_NAK_RECEIVED);
+	/* Nothing was sent since the last one: the wire brought it twice. */
+	if (req->rnr_wait)
+		return;
 	if (qp->rnr_retry == SMW_RNR_RETRY_FOREVER) {
 		wait = smw_rnr_wait_ns(timer, req->rnr_repeated++);
 	} else {

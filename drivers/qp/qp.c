@@ -298,6 +298,7 @@ int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 			      XA_LIMIT(QPN_MIN, QPN_MAX), &qp_table_next, GFP_KERNEL);
 	if (err < 0)
 		goto err_queues;
+	qp->windows.qpn = ibqp->qp_num;
 	return 0;
 
 err_queues:

@@ -26,6 +26,7 @@
  * struct smw_window_owner - the type 2 windows bound to one queue pair
  * @lock: protects @windows
  * @windows: list of struct smw_window by @owner_node
+ * @qpn: number of the queue pair, for people; constant
  *
  * Lives in the queue pair; its address is the identity a type 2 window is
  * tied to (C10-72, type 2B).
@@ -33,6 +34,7 @@
 struct smw_window_owner {
 	spinlock_t lock;
 	struct list_head windows;
+	u32 qpn;
 };
 
 /**
@@ -53,7 +55,8 @@ struct smw_window_owner {
  * @mr: the region it is bound to, NULL where not
  * @owner: type 2: the queue pair it is bound to, NULL where not
  * @owner_node: in @owner->windows, under @owner->lock
- * @accesses: accesses granted; approximate, without a lock
+ * @accesses: accesses granted, per CPU: every access counts here. Freed when
+ *            the window can grant none any more, before the structure
  * @refusals: accesses refused; approximate, without a lock
  * @last_refusal: enum smw_reason of the last one
  * @link_node: in the link's list of windows, under link->windows_lock
@@ -76,7 +79,7 @@ struct smw_window {
 	struct smw_mr *mr;
 	struct smw_window_owner *owner;
 	struct list_head owner_node;
-	u64 accesses;
+	u64 __percpu *accesses;
 	u64 refusals;
 	struct list_head link_node;
 };
@@ -140,6 +143,16 @@ enum smw_reason smw_window_bind(struct smw_link *link, const struct ib_pd *pd,
  */
 enum smw_reason smw_window_invalidate(struct smw_link *link, const struct ib_pd *pd,
 				      struct smw_window_owner *owner, u32 key);
+
+/**
+ * smw_window_accesses() - how many accesses a window has granted
+ * @window: a window that is in the link's list of windows
+ *
+ * Context: under link->windows_lock, or where nobody deallocates the window.
+ *
+ * Return: the sum over all CPUs.
+ */
+u64 smw_window_accesses(const struct smw_window *window);
 
 /**
  * smw_window_release_all() - free every type 2 window of a queue pair
