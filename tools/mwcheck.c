@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory windows by the letter: one case for each rule, on stock libibverbs.
- * The cases say what a correct device does; `mwtest --list` names the rules.
+ * The cases say what a correct device does; `mwcheck --list` names the rules.
  */
 #include "mw_env.h"
 
