@@ -3,6 +3,7 @@
  * Memory windows by the letter: one case for each rule, on stock libibverbs.
  * The cases say what a correct device does; `mwcheck --list` names the rules.
  */
+#include "ktap_dev.h"
 #include "mw_env.h"
 
 int main(int argc, char **argv)
@@ -18,5 +19,5 @@ int main(int argc, char **argv)
 	mw_order_cases();
 	mw_destroy_cases();
 	mw_fence_cases();
-	return ktap_main(argc, argv);
+	return ktap_main(argc, argv, ktap_dev_probe);
 }
