@@ -18,6 +18,8 @@ int main(int argc, char **argv)
 	mw_invalidate_cases();
 	mw_order_cases();
 	mw_destroy_cases();
+	mw_process_cases();
 	mw_fence_cases();
+	mw_uc_cases();
 	return ktap_main(argc, argv, ktap_dev_probe);
 }
