@@ -41,7 +41,7 @@ install: modules_install ## smw.ko and the udev rule
 tools: ## build the user-space programs
 	$(MAKE) -C tools
 
-install-tools: tools ## install them under PREFIX (/usr/local)
+install-tools: tools ## install mwcheck, its manual page and mwdemo under PREFIX (/usr/local)
 	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
 
 demo: ## everything in one screen: build, boot a guest, tell the story of a window

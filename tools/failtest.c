@@ -4,6 +4,7 @@
  * is right, nothing is left behind, the device works after.
  */
 #include "fail_env.h"
+#include "ktap_dev.h"
 
 int main(int argc, char **argv)
 {
@@ -11,5 +12,5 @@ int main(int argc, char **argv)
 	fail_qp_cases();
 	fail_post_cases();
 	fail_link_cases();
-	return ktap_main(argc, argv);
+	return ktap_main(argc, argv, ktap_dev_probe);
 }

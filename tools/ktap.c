@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
@@ -20,8 +21,6 @@
 #define REAP_SECONDS	10	/* a killed case may still be in the kernel */
 #define NAME_LEN	80
 #define OUTPUT_LEN	16384
-
-enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_SKIP = 4 };
 
 struct ktap_case {
 	char name[NAME_LEN];
@@ -60,7 +59,7 @@ static const struct option long_options[] = {
 
 static const char usage[] =
 	"usage: %s [options]\n"
-	"  -l, --list           print the cases and the rules they prove\n"
+	"  -l, --list           print the cases, or those of --only, and their rules\n"
 	"  -o, --only REGEX     run the cases whose name matches\n"
 	"  -d, --device NAME    default: the first device named smw*\n"
 	"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID\n"
@@ -110,7 +109,7 @@ void ktap_fail(const char *file, int line, const char *fmt, ...)
 	va_end(ap);
 	putchar('\n');
 	fflush(stdout);
-	_exit(EXIT_FAIL);
+	_exit(KTAP_FAIL);
 }
 
 void ktap_skip(const char *fmt, ...)
@@ -122,7 +121,7 @@ void ktap_skip(const char *fmt, ...)
 	va_end(ap);
 	putchar('\n');
 	fflush(stdout);
-	_exit(EXIT_SKIP);
+	_exit(KTAP_SKIP);
 }
 
 static _Noreturn void child(const struct ktap_case *c, int out)
@@ -135,7 +134,7 @@ static _Noreturn void child(const struct ktap_case *c, int out)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	c->run(c->arg);
 	fflush(stdout);
-	_exit(EXIT_PASS);
+	_exit(KTAP_PASS);
 }
 
 static long long now_ms(void)
@@ -256,9 +255,9 @@ static void report(const struct ktap_case *c, struct outcome *o, size_t nr,
 		   struct totals *t)
 {
 	bool exited = !o->timed_out && WIFEXITED(o->status);
-	int code = exited ? WEXITSTATUS(o->status) : EXIT_FAIL;
+	int code = exited ? WEXITSTATUS(o->status) : KTAP_FAIL;
 
-	if (exited && code == EXIT_SKIP) {
+	if (exited && code == KTAP_SKIP) {
 		printf("ok %zu - %s # SKIP %s\n", nr, c->name,
 		       last_line(o->output));
 		t->skip++;
@@ -271,7 +270,7 @@ static void report(const struct ktap_case *c, struct outcome *o, size_t nr,
 	else if (WIFSIGNALED(o->status))
 		printf("# ended by signal %d (%s)\n", WTERMSIG(o->status),
 		       strsignal(WTERMSIG(o->status)));
-	if (exited && code == EXIT_PASS) {
+	if (exited && code == KTAP_PASS) {
 		printf("ok %zu - %s # %s\n", nr, c->name, c->clause);
 		t->pass++;
 	} else {
@@ -280,7 +279,24 @@ static void report(const struct ktap_case *c, struct outcome *o, size_t nr,
 	}
 }
 
-static int run_all(const regex_t *only)
+/* Whether cases can run at all; the process that finds out says why not. */
+static bool probe_says_yes(void (*probe)(void))
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (!pid) {
+		probe();
+		_exit(KTAP_PASS);
+	}
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+static int run_all(const regex_t *only, void (*probe)(void))
 {
 	struct totals t = { 0, 0, 0 };
 	size_t wanted = 0;
@@ -289,8 +305,15 @@ static int run_all(const regex_t *only)
 	for (size_t i = 0; i < num_cases; i++)
 		if (!only || !regexec(only, cases[i].name, 0, NULL, 0))
 			wanted++;
+	if (!wanted) {
+		fputs("no case has such a name (see --list)\n", stderr);
+		return KTAP_USAGE;
+	}
+	if (!probe_says_yes(probe))
+		return KTAP_USAGE;
 	printf("KTAP version 1\n1..%zu\n", wanted);
 	for (size_t i = 0; i < num_cases; i++) {
+		unsigned int failed = t.fail;
 		static struct outcome o;
 
 		if (only && regexec(only, cases[i].name, 0, NULL, 0))
@@ -298,16 +321,23 @@ static int run_all(const regex_t *only)
 		run_case(&cases[i], &o);
 		report(&cases[i], &o, ++nr, &t);
 		fflush(stdout);
+		if (t.fail != failed && !probe_says_yes(probe)) {
+			puts("Bail out! the device is gone");
+			return KTAP_USAGE;
+		}
 	}
 	printf("# Totals: pass:%u fail:%u xfail:0 xpass:0 skip:%u error:0\n",
 	       t.pass, t.fail, t.skip);
-	return t.fail || !wanted ? 1 : 0;
+	if (t.fail)
+		return KTAP_FAIL;
+	return t.pass ? KTAP_PASS : KTAP_SKIP;
 }
 
-static void list_cases(void)
+static void list_cases(const regex_t *only)
 {
 	for (size_t i = 0; i < num_cases; i++)
-		printf("%-48s %s\n", cases[i].name, cases[i].clause);
+		if (!only || !regexec(only, cases[i].name, 0, NULL, 0))
+			printf("%-48s %s\n", cases[i].name, cases[i].clause);
 }
 
 static unsigned long number(const char *arg)
@@ -317,14 +347,26 @@ static unsigned long number(const char *arg)
 
 	errno = 0;
 	n = strtoul(arg, &end, 0);
-	if (errno || !*arg || *end) {
+	if (errno || !*arg || *end || *arg == '-' || n > INT_MAX) {
 		fprintf(stderr, "not a number: %s\n", arg);
-		exit(2);
+		exit(KTAP_USAGE);
 	}
 	return n;
 }
 
-int ktap_main(int argc, char **argv)
+static void compile(regex_t *only, const char *expression)
+{
+	int err = regcomp(only, expression, REG_EXTENDED | REG_NOSUB);
+	char why[80];
+
+	if (!err)
+		return;
+	regerror(err, only, why, sizeof(why));
+	fprintf(stderr, "bad expression: %s: %s\n", expression, why);
+	exit(KTAP_USAGE);
+}
+
+int ktap_main(int argc, char **argv, void (*probe)(void))
 {
 	bool have_only = false;
 	bool list = false;
@@ -340,10 +382,7 @@ int ktap_main(int argc, char **argv)
 		case 'o':
 			if (have_only)
 				regfree(&only);
-			if (regcomp(&only, optarg, REG_EXTENDED | REG_NOSUB)) {
-				fprintf(stderr, "bad expression: %s\n", optarg);
-				return 2;
-			}
+			compile(&only, optarg);
 			have_only = true;
 			break;
 		case 'd':
@@ -369,14 +408,18 @@ int ktap_main(int argc, char **argv)
 			break;
 		default:
 			fprintf(c == 'h' ? stdout : stderr, usage, argv[0]);
-			return c == 'h' ? 0 : 2;
+			return c == 'h' ? KTAP_PASS : KTAP_USAGE;
 		}
 	}
 	if (!ktap_opt.scale)
 		ktap_opt.scale = 1;
-	if (list) {
-		list_cases();
-		return 0;
+	if (optind < argc) {
+		fprintf(stderr, "not an option: %s\n", argv[optind]);
+		return KTAP_USAGE;
 	}
-	return run_all(have_only ? &only : NULL);
+	if (list) {
+		list_cases(have_only ? &only : NULL);
+		return KTAP_PASS;
+	}
+	return run_all(have_only ? &only : NULL, probe);
 }

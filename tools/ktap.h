@@ -31,8 +31,19 @@ typedef void (*ktap_fn)(long arg);
 void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
 	      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* Parse the command line, run what was asked for, return the exit status. */
-int ktap_main(int argc, char **argv);
+/*
+ * Parse the command line, run what was asked for, return the exit status.
+ * @probe runs before the cases, and after one that failed, in a process of its
+ * own: where no case could run, it ends that process with a line that says why.
+ */
+int ktap_main(int argc, char **argv, void (*probe)(void));
+
+enum ktap_exit {
+	KTAP_PASS = 0,
+	KTAP_FAIL = 1,	/* of a case, or of one of the cases */
+	KTAP_USAGE = 2,	/* nothing could be run */
+	KTAP_SKIP = 4,	/* of a case, or of all of them */
+};
 
 /* End the running case. */
 _Noreturn void ktap_fail(const char *file, int line, const char *fmt, ...)

@@ -116,6 +116,119 @@ static void strange_address(long arg)
 	mw_close(&e);
 }
 
+/*
+ * The edges of windows whose place is special, each by READ and WRITE, of one
+ * byte, one packet and several: inside as far as they go, and one byte further.
+ */
+enum place { PLAIN, OWN_IOVA, TOP, PLACES };
+
+static const char *const place_name[PLACES] = {
+	[PLAIN] = "plain",
+	[OWN_IOVA] = "own-iova",	/* ibv_reg_mr_iova(), an odd address */
+	[TOP] = "top",			/* the last address is 2^64 - 1 */
+};
+
+#define TOP_LEN	(MW_REGION_LEN - 64)
+
+static void place_region(struct mw_env *e, enum place place)
+{
+	struct ibv_pd *pd = e->a.owner.pd;
+
+	if (place == PLAIN)
+		return;
+	rdma_buf_destroy(&e->region);
+	if (place == OWN_IOVA)
+		rdma_buf_create_iova(&e->region, pd, MW_REGION_LEN, 1203,
+				     0x123456789000, MW_BIND_RIGHTS);
+	else
+		rdma_buf_create_iova(&e->region, pd, TOP_LEN, 64,
+				     0 - (uint64_t)MW_REGION_LEN,
+				     MW_BIND_RIGHTS);
+}
+
+static const struct {
+	const char *name;
+	long page;	/* from the region's second page boundary; or */
+	long end;	/* from the region's end */
+	uint32_t len;
+} edges[] = {
+	{ "one-byte", 100, 0, 1 },
+	{ "page", 0, 0, 4096 },
+	{ "across-a-page", -3, 0, 7 },
+	{ "across-pages", -1, 0, 3 * 4096 + 2 },
+	{ "region-end", 0, 5000, 5000 },
+};
+
+struct edge_window {
+	size_t off;
+	uint32_t len;
+	unsigned int rights;
+};
+
+/* Bytes [first, first + len) of the window, or of what surrounds it. */
+static void edge(struct mw_env *e, const struct edge_window *w, long first,
+		 uint32_t len, bool inside)
+{
+	for (int op = MW_READ; op <= MW_WRITE; op++) {
+		struct mw_target t;
+
+		/* a refusal ended the connection and freed a window of type 2 */
+		if (!inside || op == MW_READ)
+			mw_bind(e, w->off, w->len, w->rights);
+		t = mw_at(e, inside ? w->off + (size_t)first : 0, len);
+		t.va = w->rights & IBV_ACCESS_ZERO_BASED ?
+		       0 : e->region.iova + w->off;
+		t.va += (uint64_t)first;
+		if (inside)
+			mw_allowed(e, &e->a, (enum mw_op)op, t);
+		else
+			mw_refused(e, &e->a, (enum mw_op)op, t);
+	}
+	if (inside && e->mw->type == IBV_MW_TYPE_2)
+		mw_local_inv(&e->a.owner, e->rkey);
+}
+
+/* MW_ARG: the place, whether the window is zero based, and a row of edges[] */
+static void edge_cases(long arg)
+{
+	long row = MW_ARG(arg) >> 4;
+	struct edge_window w = { .len = edges[row].len };
+	long len = (long)w.len;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	place_region(&e, (enum place)(MW_ARG(arg) & 7));
+	w.rights = RDMA_ALL_REMOTE | (MW_ARG(arg) & 8 ? IBV_ACCESS_ZERO_BASED : 0U);
+	if (edges[row].end)
+		w.off = e.region.len - (size_t)edges[row].end;
+	else
+		w.off = (size_t)(8192 - (long)(e.region.iova % 4096) +
+				 edges[row].page);
+	edge(&e, &w, 0, w.len, true);
+	edge(&e, &w, len - 1, 1, true);
+	edge(&e, &w, -1, 1, false);
+	edge(&e, &w, -1, w.len + 1, false);
+	edge(&e, &w, -MW_MTU, 4 * MW_MTU, false);
+	edge(&e, &w, len, 1, false);
+	edge(&e, &w, 0, w.len + 1, false);
+	edge(&e, &w, len - 1, 4 * MW_MTU, false);
+	mw_close(&e);
+}
+
+static void add_edge_cases(long row, long place)
+{
+	long arg = (row << 4 | place) << MW_ARG_SHIFT;
+
+	for (long type = 1; type <= 2; type++)
+		ktap_add("range inside the window, byte granular", edge_cases,
+			 type | arg, 0, "access.type%ld.edges-%s-%s", type,
+			 place_name[place], edges[row].name);
+	ktap_add("range inside the window: ZERO_BASED", edge_cases,
+		 2 | arg | 8 << MW_ARG_SHIFT, 0,
+		 "access.zero-based.edges-%s-%s", place_name[place],
+		 edges[row].name);
+}
+
 /* In a zero-based window the virtual address of its bytes means nothing. */
 static void zero_based_by_address(long arg)
 {
@@ -335,6 +448,9 @@ void mw_access_cases(void)
 			 2 | ((i << 1) | 1) << MW_ARG_SHIFT, 0,
 			 "access.zero-based.%s", spans[i].name);
 	}
+	for (long i = 0; i < (long)ARRAY_SIZE(edges); i++)
+		for (long place = 0; place < PLACES; place++)
+			add_edge_cases(i, place);
 	for (long i = 0; i < (long)ARRAY_SIZE(strange); i++)
 		add_both("range inside the window, no wrap", strange_address,
 			 i, strange[i].name);

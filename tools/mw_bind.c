@@ -44,7 +44,7 @@ static void no_rights(long arg)
 	struct mw_env e;
 
 	mw_open(&e, arg);
-	for (int op = 0; op < MW_OPS; op++) {
+	for (int op = 0; op < mw_ops(&e); op++) {
 		mw_bind(&e, 0, 64, 0);
 		mw_expect_busy(&e);
 		mw_refused(&e, &e.a, (enum mw_op)op, mw_at(&e, 0, 8));
@@ -62,7 +62,7 @@ static void local_write_is_no_right(long arg)
 	struct mw_env e;
 
 	mw_open(&e, arg);
-	for (int op = 0; op < MW_OPS; op++) {
+	for (int op = 0; op < mw_ops(&e); op++) {
 		enum ibv_wc_status status;
 
 		bind = mw_good_bind(&e, 0, 64, IBV_ACCESS_LOCAL_WRITE);
@@ -101,8 +101,8 @@ static void exceeds_region(long arg)
 	mw_bind(&e, 96, 200, RDMA_ALL_REMOTE);
 	mw_allowed(&e, &e.a, MW_READ, mw_at(&e, 96, 200));
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, 96, 200));
-	mw_allowed(&e, &e.a, MW_CAS, mw_at(&e, 96, 8));
-	mw_allowed(&e, &e.a, MW_FADD, mw_at(&e, 104, 8));
+	for (int op = MW_CAS; op < mw_ops(&e); op++)
+		mw_allowed(&e, &e.a, (enum mw_op)op, mw_at(&e, 96, 8));
 	mw_close(&e);
 }
 
@@ -293,8 +293,9 @@ void mw_bind_cases(void)
 				 "bind.type%ld.%s", arg, ranges[i].name);
 		ktap_add("IW: no rights is legal", no_rights, arg, 0,
 			 "bind.type%ld.no-rights", arg);
-		ktap_add("LOCAL_WRITE grants nothing", local_write_is_no_right,
-			 arg, 0, "bind.type%ld.local-write-is-no-right", arg);
+		ktap_add("choice: LOCAL_WRITE is refused or grants nothing",
+			 local_write_is_no_right, arg, 0,
+			 "bind.type%ld.local-write-is-no-right", arg);
 		ktap_add("IW: REMOTE_READ needs only MW_BIND",
 			 read_needs_only_bind, arg, 0,
 			 "bind.type%ld.read-needs-only-bind", arg);
@@ -319,7 +320,8 @@ void mw_bind_cases(void)
 		 2 | MW_WR_API, 0, "bind.type2.zero-based-wr-api");
 	ktap_add("type 1: bind while bound", rebind_other_region, 1, 0,
 		 "bind.type1.rebind-other-region");
-	ktap_add("ibv_bind_mw(3): zero length", unbind_names_no_region, 1, 0,
+	ktap_add("choice: an unbind looks at no region",
+		 unbind_names_no_region, 1, 0,
 		 "bind.type1.unbind-names-no-region");
 	ktap_add("ibv_bind_mw(3): zero length", unbind_unbound, 1, 0,
 		 "bind.type1.unbind-unbound");

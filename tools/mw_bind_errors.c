@@ -158,6 +158,13 @@ static void atomic_readonly(struct mw_env *e, struct rdma_bind *b,
 	b->access = IBV_ACCESS_REMOTE_ATOMIC;
 }
 
+static void all_readonly(struct mw_env *e, struct rdma_bind *b,
+			 struct extra *x)
+{
+	use_region(e, b, x, (uintptr_t)e->region.map, IBV_ACCESS_MW_BIND);
+	b->access = RDMA_ALL_REMOTE;
+}
+
 #define SPOIL_FLAG(name, flag)						\
 static void name(struct mw_env *e, struct rdma_bind *b, struct extra *x)\
 {									\
@@ -239,16 +246,17 @@ static const struct row rows[] = {
 	{ "region-without-mw-bind", "C10-73", BOTH, no_mw_bind },
 	{ "write-of-readonly", "C10-74", BOTH, write_readonly },
 	{ "atomic-of-readonly", "C10-74", BOTH, atomic_readonly },
+	{ "all-of-readonly", "C10-74", BOTH, all_readonly },
 	{ "flag-zero-based", "o10-36.2.2", ONLY1, flag_zero_based },
 	{ "flag-mw-bind", "ibv_bind_mw(3): flags", BOTH, flag_mw_bind },
 	{ "flag-on-demand", "ibv_bind_mw(3): flags", BOTH, flag_on_demand },
 	{ "flag-hugetlb", "ibv_bind_mw(3): flags", BOTH, flag_hugetlb },
-	{ "flag-flush-global", "FLUSH only where the region has it", BOTH,
+	{ "flag-flush-global", "choice: no FLUSH without the region's", BOTH,
 	  flag_flush_global },
-	{ "flag-flush-persistent", "FLUSH only where the region has it", BOTH,
+	{ "flag-flush-persistent", "choice: no FLUSH without the region's", BOTH,
 	  flag_flush_persistent },
 	{ "flag-unknown", "ibv_bind_mw(3): flags", BOTH, flag_unknown },
-	{ "flag-relaxed-ordering", "ibv_bind_mw(3): flags", BOTH,
+	{ "flag-relaxed-ordering", "choice: a hint is no flag of a bind", BOTH,
 	  flag_relaxed },
 	{ "flag-bit-31", "ibv_bind_mw(3): flags", BOTH, flag_sign },
 	{ "range-front", "C10-75", BOTH, range_front },
@@ -399,13 +407,12 @@ static void not_free(long arg)
 /* Another queue pair's failing bind leaves the window where it is bound. */
 static void not_free_other_qp(long arg)
 {
-	struct rdma_conf conf = rdma_conf_default();
 	struct rdma_bind bind;
 	struct mw_pair b;
 	struct mw_env e;
 
 	mw_open(&e, arg);
-	mw_pair_open(&b, &e.dev, e.a.owner.pd, &conf);
+	mw_second_pair(&e, &b, true);
 	mw_bind(&e, 128, 64, RDMA_ALL_REMOTE);
 	bind = mw_good_bind(&e, 1024, 64, RDMA_ALL_REMOTE);
 	expect_failure(&b.owner, &b.peer, &bind, 0);
@@ -413,7 +420,65 @@ static void not_free_other_qp(long arg)
 	mw_expect_busy(&e);
 	mw_local_inv(&e.a.owner, e.rkey);
 	mw_expect_dereg(&e);
-	mw_pair_close(&b);
+	mw_close_two(&e, &b);
+}
+
+/*
+ * Before RTS a bind is refused when it is posted, or waits; it binds nothing.
+ * MW_ARG: the state that the queue pair is in.
+ */
+static void before_rts(long arg)
+{
+	enum ibv_qp_state state = (enum ibv_qp_state)MW_ARG(arg);
+	struct rdma_bind bind;
+	struct rdma_end *end;
+	struct mw_target t;
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct mw_env e;
+	int err;
+
+	mw_open(&e, arg);
+	end = &e.a.owner;
+	check_errno(rdma_to_state(end, IBV_QPS_RESET), 0, "to RESET");
+	if (state != IBV_QPS_RESET)
+		check_errno(rdma_to_init(end), 0, "to INIT");
+	if (state == IBV_QPS_RTR)
+		check_errno(rdma_to_rtr(end, e.a.peer.qp->qp_num, 0), 0,
+			    "to RTR");
+	bind = mw_good_bind(&e, 128, 64, RDMA_ALL_REMOTE);
+	rdma_wr_bind(&w, &bind);
+	err = rdma_try_post(end, &w.wr);
+	ktap_note("posting it gives %d (%s)", err, strerror(err));
+	check(!ibv_poll_cq(end->scq, 1, &wc), "nothing completes before RTS");
+	rdma_reconnect(&e.a.owner, &e.a.peer);
+	t = mw_at(&e, 128, 8);
+	t.rkey = bind.new_rkey;
+	mw_refused(&e, &e.a, MW_WRITE, t);
+	mw_expect_dereg(&e);
+	mw_close(&e);
+}
+
+/* A bind by ibv_bind_mw() that the device refuses: as bad as any other. */
+static void call_beyond_region(long arg)
+{
+	struct ibv_mw_bind bind = { .wr_id = 0x77 };
+	struct ibv_wc wc;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	mw_bind(&e, OLD_OFF, OLD_LEN, RDMA_ALL_REMOTE);
+	bind.bind_info.mr = e.region.mr;
+	bind.bind_info.addr = e.region.iova;
+	bind.bind_info.length = e.region.len + 1;
+	bind.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
+	check_errno(ibv_bind_mw(e.a.owner.qp, e.mw, &bind), 0, "ibv_bind_mw");
+	check(rdma_wait_wc(e.a.owner.scq, &wc, RDMA_WAIT_MS),
+	      "a failed bind completes, unsignaled or not");
+	check_eq(wc.status, IBV_WC_MW_BIND_ERR, "status");
+	check_eq(wc.wr_id, bind.wr_id, "wr_id");
+	rdma_reconnect(&e.a.owner, &e.a.peer);
+	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, OLD_OFF, OLD_LEN));
 	mw_close(&e);
 }
 
@@ -454,4 +519,17 @@ void mw_bind_error_cases(void)
 		 "bind-error.type2.not-free-other-qp");
 	ktap_add("ibv_bind_mw(3)", call_refuses_type2, 2, 0,
 		 "bind-error.type2.call");
+	ktap_add("10.7.3.1", call_beyond_region, 1, 0,
+		 "bind-error.type1.call-beyond-region");
+	for (long type = 1; type <= 2; type++) {
+		ktap_add("ibv_post_send(3): the QP is in RTS", before_rts,
+			 type | IBV_QPS_RESET << MW_ARG_SHIFT, 0,
+			 "bind-error.type%ld.qp-in-reset", type);
+		ktap_add("ibv_post_send(3): the QP is in RTS", before_rts,
+			 type | IBV_QPS_INIT << MW_ARG_SHIFT, 0,
+			 "bind-error.type%ld.qp-in-init", type);
+		ktap_add("ibv_post_send(3): the QP is in RTS", before_rts,
+			 type | IBV_QPS_RTR << MW_ARG_SHIFT, 0,
+			 "bind-error.type%ld.qp-in-rtr", type);
+	}
 }

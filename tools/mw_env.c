@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "mw_env.h"
 
+#include "ktap_dev.h"
+
 #include <stdlib.h>
 
+#define AT_ONCE_US	1000000	/* nothing here waits for the network */
 #define TAG_REGION	0x00
 #define TAG_LOCAL	0x80
 #define SWAP_VALUE	0x8877665544332211ULL
@@ -49,10 +52,44 @@ bool mw_how_fits(enum mw_how how, int type)
 
 /* --- opening and closing --- */
 
-void mw_open_dev(struct rdma_dev *dev)
+static bool has_type(const struct rdma_dev *dev, int type)
 {
-	rdma_scale = ktap_opt.scale;
-	rdma_dev_open(dev, ktap_opt.device, ktap_opt.gid_index);
+	unsigned int claims = type == IBV_MW_TYPE_1 ? IBV_DEVICE_MEM_WINDOW :
+			      IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+			      IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+
+	return dev->attr.max_mw > 0 && dev->attr.device_cap_flags & claims;
+}
+
+void mw_open_dev(struct rdma_dev *dev, int type)
+{
+	ktap_dev_open(dev);
+	if (!has_type(dev, IBV_MW_TYPE_1) && !has_type(dev, IBV_MW_TYPE_2))
+		ktap_skip("the device has no memory windows");
+	if (type && !has_type(dev, type))
+		ktap_skip("the device has no memory windows of type %d", type);
+}
+
+struct ibv_pd *mw_open_pd(struct rdma_dev *dev, int type)
+{
+	struct ibv_pd *pd;
+
+	mw_open_dev(dev, type);
+	pd = ibv_alloc_pd(dev->ctx);
+	check(pd, "ibv_alloc_pd: %s", strerror(errno));
+	return pd;
+}
+
+int mw_type_nr(const struct rdma_dev *dev, size_t i)
+{
+	int type = i & 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2;
+
+	return has_type(dev, type) ? type : 3 - type;
+}
+
+int mw_ops(const struct mw_env *e)
+{
+	return e->dev.attr.atomic_cap == IBV_ATOMIC_NONE ? MW_CAS : MW_OPS;
 }
 
 struct ibv_mw *mw_alloc(struct ibv_pd *pd, int type)
@@ -64,11 +101,35 @@ struct ibv_mw *mw_alloc(struct ibv_pd *pd, int type)
 	return mw;
 }
 
+struct ibv_mw *mw_next(struct mw_env *e)
+{
+	e->mw = mw_alloc(e->a.owner.pd, (int)e->mw->type);
+	e->rkey = e->mw->rkey;
+	return e->mw;
+}
+
+/* Without the right to atomics, where the device has none. */
+static unsigned int grantable(unsigned int access)
+{
+	return access & (RDMA_ALL_REMOTE | ~(unsigned int)IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+struct rdma_conf mw_fit(struct rdma_conf conf, const struct rdma_dev *dev)
+{
+	conf.access = grantable(conf.access);
+	conf.cap.max_inline_data = 0;
+	if (conf.rd_atomic > dev->attr.max_qp_rd_atom)
+		conf.rd_atomic = (uint8_t)dev->attr.max_qp_rd_atom;
+	return conf;
+}
+
 void mw_pair_open(struct mw_pair *p, struct rdma_dev *dev, struct ibv_pd *pd,
 		  const struct rdma_conf *conf)
 {
-	rdma_end_create(&p->owner, dev, pd, conf);
-	rdma_end_create(&p->peer, dev, NULL, conf);
+	struct rdma_conf mine = mw_fit(*conf, dev);
+
+	rdma_end_create(&p->owner, dev, pd, &mine);
+	rdma_end_create(&p->peer, dev, NULL, &mine);
 	rdma_connect(&p->owner, &p->peer);
 	rdma_buf_create(&p->local, p->peer.pd, MW_LOCAL_LEN, 0,
 			IBV_ACCESS_LOCAL_WRITE);
@@ -81,10 +142,10 @@ void mw_open_conf(struct mw_env *e, long arg, const struct rdma_conf *conf,
 
 	memset(e, 0, sizeof(*e));
 	mine.wr_api = arg & MW_WR_API;
-	mw_open_dev(&e->dev);
+	mw_open_dev(&e->dev, MW_TYPE(arg));
 	mw_pair_open(&e->a, &e->dev, NULL, &mine);
 	rdma_buf_create(&e->region, e->a.owner.pd, MW_REGION_LEN,
-			MW_REGION_OFF, region_access);
+			MW_REGION_OFF, grantable(region_access));
 	if (!MW_TYPE(arg))
 		return;
 	e->mw = mw_alloc(e->a.owner.pd, MW_TYPE(arg));
@@ -96,6 +157,12 @@ void mw_open(struct mw_env *e, long arg)
 	struct rdma_conf conf = rdma_conf_default();
 
 	mw_open_conf(e, arg, &conf, MW_BIND_RIGHTS);
+}
+
+void mw_second_pair(struct mw_env *e, struct mw_pair *b, bool same_pd)
+{
+	mw_pair_open(b, &e->dev, same_pd ? e->a.owner.pd : NULL,
+		     &e->a.owner.conf);
 }
 
 void mw_pair_close(struct mw_pair *p)
@@ -113,6 +180,18 @@ void mw_close(struct mw_env *e)
 		rdma_buf_destroy(&e->region);
 	mw_pair_close(&e->a);
 	rdma_dev_close(&e->dev);
+}
+
+void mw_close_two(struct mw_env *e, struct mw_pair *b)
+{
+	mw_pair_close(b);
+	mw_close(e);
+}
+
+void mw_close_pd(struct rdma_dev *dev, struct ibv_pd *pd)
+{
+	check_errno(ibv_dealloc_pd(pd), 0, "ibv_dealloc_pd");
+	rdma_dev_close(dev);
 }
 
 /* --- binding and revoking --- */
@@ -260,6 +339,15 @@ void mw_expect_dereg(struct mw_env *e)
 	e->region.mr = NULL;
 }
 
+void mw_at_once(uint64_t since, const char *what)
+{
+	uint64_t us = rdma_now_us() - since;
+
+	check(us < (uint64_t)AT_ONCE_US * ktap_opt.scale,
+	      "%s returns at once (%llu ms)", what,
+	      (unsigned long long)us / 1000);
+}
+
 /* --- accesses --- */
 
 struct mw_target mw_at(const struct mw_env *e, size_t off, uint32_t len)
@@ -310,14 +398,21 @@ static void build(struct rdma_wr *w, struct mw_env *e, struct mw_pair *p,
 	}
 }
 
+void mw_fill(struct mw_env *e, struct mw_pair *p)
+{
+	rdma_buf_fill(&e->region, TAG_REGION);
+	rdma_buf_fill(&p->local, TAG_LOCAL);
+}
+
 static enum ibv_wc_status do_access(struct mw_env *e, struct mw_pair *p,
 				    enum mw_op op, const struct mw_target *t)
 {
 	struct rdma_wr w;
 
 	check(t->len <= p->local.len, "the case fits its buffers");
-	rdma_buf_fill(&e->region, TAG_REGION);
-	rdma_buf_fill(&p->local, TAG_LOCAL);
+	if (op >= (enum mw_op)mw_ops(e))
+		ktap_skip("the device has no atomics");
+	mw_fill(e, p);
 	if (op == MW_WRITE_IMM)
 		rdma_recv(&p->owner, 0x1337, NULL, 0, 0);
 	build(&w, e, p, op, t);
@@ -333,6 +428,12 @@ static void expect_untouched(const struct rdma_buf *buf, uint8_t tag,
 	      what, at - (long)(buf->addr - buf->map));
 }
 
+void mw_expect_untouched(struct mw_env *e, struct mw_pair *p)
+{
+	expect_untouched(&e->region, TAG_REGION, 0, 0, "the region");
+	expect_untouched(&p->local, TAG_LOCAL, 0, 0, "the peer's memory");
+}
+
 static void expect_read(struct mw_env *e, struct mw_pair *p,
 			const struct mw_target *t)
 {
@@ -342,8 +443,8 @@ static void expect_read(struct mw_env *e, struct mw_pair *p,
 	expect_untouched(&p->local, TAG_LOCAL, 0, t->len, "the peer's memory");
 }
 
-static void expect_write(struct mw_env *e, struct mw_pair *p,
-			 const struct mw_target *t)
+void mw_expect_write(struct mw_env *e, struct mw_pair *p,
+		     const struct mw_target *t)
 {
 	check(!memcmp(p->local.addr, e->region.addr + t->off, t->len),
 	      "a write places its bytes in the region");
@@ -386,10 +487,10 @@ void mw_allowed(struct mw_env *e, struct mw_pair *p, enum mw_op op,
 		check(rdma_wait_wc(p->owner.rcq, &wc, RDMA_WAIT_MS),
 		      "a write with immediate completes a receive");
 		check_eq(wc.status, IBV_WC_SUCCESS, "status of its receive");
-		expect_write(e, p, &t);
+		mw_expect_write(e, p, &t);
 		break;
 	case MW_WRITE:
-		expect_write(e, p, &t);
+		mw_expect_write(e, p, &t);
 		break;
 	default:
 		expect_atomic(e, p, op, &t);
@@ -406,8 +507,7 @@ void mw_refused_as(struct mw_env *e, struct mw_pair *p, enum mw_op op,
 	      "%s of %u bytes at va %#llx by key %#010x is refused (%s)",
 	      mw_op_name[op], t.len, (unsigned long long)t.va, t.rkey,
 	      ibv_wc_status_str(status));
-	expect_untouched(&e->region, TAG_REGION, 0, 0, "the region");
-	expect_untouched(&p->local, TAG_LOCAL, 0, 0, "the peer's memory");
+	mw_expect_untouched(e, p);
 	check(rdma_wait_state(p->owner.qp, IBV_QPS_ERR),
 	      "a refusal puts the responder's queue pair into ERR");
 	check(rdma_wait_state(p->peer.qp, IBV_QPS_ERR),

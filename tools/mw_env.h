@@ -69,16 +69,34 @@ enum mw_how {
 extern const char *const mw_how_name[MW_WAYS];
 bool mw_how_fits(enum mw_how how, int type);
 
-void mw_open_dev(struct rdma_dev *dev);
+/*
+ * Open what a case needs. A device without windows of the type skips the case;
+ * of type 0, any windows will do.
+ */
+void mw_open_dev(struct rdma_dev *dev, int type);
+struct ibv_pd *mw_open_pd(struct rdma_dev *dev, int type);
 void mw_open(struct mw_env *e, long arg);
 void mw_open_conf(struct mw_env *e, long arg, const struct rdma_conf *conf,
 		  unsigned int region_access);
+/* No case needs more than small devices offer. */
+struct rdma_conf mw_fit(struct rdma_conf conf, const struct rdma_dev *dev);
 void mw_pair_open(struct mw_pair *p, struct rdma_dev *dev, struct ibv_pd *pd,
 		  const struct rdma_conf *conf);
+/* A second pair beside @e's; its owner is of the same PD or of its own. */
+void mw_second_pair(struct mw_env *e, struct mw_pair *b, bool same_pd);
 /* Give everything back; each step must be allowed. */
 void mw_close(struct mw_env *e);
+void mw_close_pd(struct rdma_dev *dev, struct ibv_pd *pd);
+void mw_close_two(struct mw_env *e, struct mw_pair *b);
 void mw_pair_close(struct mw_pair *p);
+
+/* The types that the device has, in turns. */
+int mw_type_nr(const struct rdma_dev *dev, size_t i);
 struct ibv_mw *mw_alloc(struct ibv_pd *pd, int type);
+/* Another window takes the place of @e->mw, which is the caller's from then on. */
+struct ibv_mw *mw_next(struct mw_env *e);
+/* How many of enum mw_op the device can do: all, or those before the atomics. */
+int mw_ops(const struct mw_env *e);
 
 /* A bind of the window to part of the region, as it should be. */
 struct rdma_bind mw_good_bind(const struct mw_env *e, size_t off, size_t len,
@@ -90,6 +108,9 @@ enum ibv_wc_status mw_try_bind(struct rdma_end *owner,
 /* Revoke the bound window; for MW_BY_DEALLOC e->mw is gone then. */
 void mw_revoke(struct mw_env *e, enum mw_how how);
 void mw_local_inv(struct rdma_end *end, uint32_t rkey);
+
+/* What began then was not long. */
+void mw_at_once(uint64_t since, const char *what);
 
 struct mw_target mw_at(const struct mw_env *e, size_t off, uint32_t len);
 
@@ -105,6 +126,13 @@ void mw_refused(struct mw_env *e, struct mw_pair *p, enum mw_op op,
 /* Refused with one of the statuses whose bit is set. */
 void mw_refused_as(struct mw_env *e, struct mw_pair *p, enum mw_op op,
 		   struct mw_target t, unsigned long statuses);
+
+/* Of the region and the peer's memory: only that write was placed; or nothing. */
+void mw_expect_write(struct mw_env *e, struct mw_pair *p,
+		     const struct mw_target *t);
+void mw_expect_untouched(struct mw_env *e, struct mw_pair *p);
+/* Fill both with what those two compare with. */
+void mw_fill(struct mw_env *e, struct mw_pair *p);
 
 #define MW_STATUS(status) (1UL << (status))
 
@@ -124,6 +152,8 @@ void mw_key_cases(void);
 void mw_invalidate_cases(void);
 void mw_order_cases(void);
 void mw_destroy_cases(void);
+void mw_process_cases(void);
 void mw_fence_cases(void);
+void mw_uc_cases(void);
 
 #endif

@@ -18,7 +18,7 @@ static void way(long arg)
 	mw_expect_busy(&e);
 	t = mw_at(&e, OFF, LEN);
 	mw_revoke(&e, how);
-	for (int op = 0; op < MW_OPS; op++)
+	for (int op = 0; op < mw_ops(&e); op++)
 		mw_refused(&e, &e.a, (enum mw_op)op, t);
 	if (how == MW_BY_REBIND)
 		mw_revoke(&e, MW_BY_ZERO_BIND);
@@ -146,7 +146,6 @@ static void expect_target_untouched(struct mw_env *e, struct mw_pair *users,
 static void local_inv_error(long arg)
 {
 	enum target target = (enum target)MW_ARG(arg);
-	struct rdma_conf conf = rdma_conf_default();
 	struct rdma_wr w[2];
 	struct ibv_wc wc;
 	struct mw_pair b;
@@ -154,9 +153,7 @@ static void local_inv_error(long arg)
 	uint32_t rkey;
 
 	mw_open(&e, arg);
-	conf.wr_api = arg & MW_WR_API;
-	mw_pair_open(&b, &e.dev, target == OTHER_PD ? NULL : e.a.owner.pd,
-		     &conf);
+	mw_second_pair(&e, &b, target != OTHER_PD);
 	rkey = make_target(&e, target);
 	rdma_wr_local_inv(&w[0], rkey);
 	rdma_wr_send(&w[1], NULL, 0, 0);
@@ -177,8 +174,7 @@ static void local_inv_error(long arg)
 	check(rdma_wait_state(b.owner.qp, IBV_QPS_ERR),
 	      "the queue pair is in ERR");
 	expect_target_untouched(&e, &e.a, target);
-	mw_pair_close(&b);
-	mw_close(&e);
+	mw_close_two(&e, &b);
 }
 
 /* By the queue pair that a window of type 2 is bound to, all the same. */
@@ -273,6 +269,53 @@ static void send_inv_payload(long arg)
 	mw_close(&e);
 }
 
+/* It invalidates when a receive takes it, not before. */
+static void send_inv_without_receive(long arg)
+{
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	mw_bind(&e, OFF, LEN, RDMA_ALL_REMOTE);
+	rdma_wr_send_inv(&w, NULL, 0, 0, e.rkey);
+	rdma_post(&e.a.peer, rdma_wr_chain(&w, 1));
+	for (int i = 0; i < 20; i++)
+		mw_expect_busy(&e);
+	check(!ibv_poll_cq(e.a.peer.scq, 1, &wc),
+	      "SEND_WITH_INV waits for a receive");
+	rdma_recv(&e.a.owner, 0x99, NULL, 0, 0);
+	check(rdma_wait_wc(e.a.owner.rcq, &wc, RDMA_WAIT_MS),
+	      "it completes a receive");
+	check_eq(wc.status, IBV_WC_SUCCESS, "status of the receive");
+	check_eq(wc.invalidated_rkey, e.rkey, "invalidated_rkey");
+	mw_expect_dereg(&e);
+	mw_close(&e);
+}
+
+/* What is too long for its receive is not placed, and invalidates nothing. */
+static void send_inv_too_long(long arg)
+{
+	struct rdma_buf sink;
+	struct rdma_wr w;
+	struct ibv_wc wc;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	rdma_buf_create(&sink, e.a.owner.pd, 4096, 0, IBV_ACCESS_LOCAL_WRITE);
+	mw_bind(&e, OFF, LEN, RDMA_ALL_REMOTE);
+	rdma_recv(&e.a.owner, 0x99, sink.addr, 100, sink.mr->lkey);
+	rdma_wr_send_inv(&w, e.a.local.addr, 101, e.a.local.mr->lkey, e.rkey);
+	check_eq(rdma_do(&e.a.peer, &w, NULL), IBV_WC_REM_INV_REQ_ERR,
+		 "status of a SEND_WITH_INV that is too long");
+	check(rdma_wait_wc(e.a.owner.rcq, &wc, RDMA_WAIT_MS),
+	      "its receive completes");
+	check_eq(wc.status, IBV_WC_LOC_LEN_ERR, "status of the receive");
+	mw_expect_busy(&e);
+	rdma_buf_destroy(&sink);
+	mw_close(&e);
+}
+
 /*
  * Class J: the receive ends with REM_INV_REQ_ERR, the responder in ERR and
  * silent, so that the requester gives up after its retries.
@@ -289,9 +332,8 @@ static void send_inv_error(long arg)
 
 	conf.timeout = 8;	/* 1 ms */
 	conf.retry_cnt = 2;
-	mw_open(&e, arg);
-	mw_pair_open(&b, &e.dev, target == OTHER_PD ? NULL : e.a.owner.pd,
-		     &conf);
+	mw_open_conf(&e, arg, &conf, MW_BIND_RIGHTS);
+	mw_second_pair(&e, &b, target != OTHER_PD);
 	rkey = make_target(&e, target);
 	rdma_recv(&b.owner, 0x55, NULL, 0, 0);
 	rdma_recv(&b.owner, 0x56, NULL, 0, 0);
@@ -314,8 +356,7 @@ static void send_inv_error(long arg)
 	      "the requester is not told anything (%s)",
 	      ibv_wc_status_str(wc.status));
 	expect_target_untouched(&e, &e.a, target);
-	mw_pair_close(&b);
-	mw_close(&e);
+	mw_close_two(&e, &b);
 }
 
 void mw_invalidate_cases(void)
@@ -344,7 +385,9 @@ void mw_invalidate_cases(void)
 		 "invalidate.local-inv.unsignaled");
 	for (long t = 0; t < TARGETS; t++) {
 		const char *clause = t == TYPE1_WINDOW ?
-			"o10-37.2.26" : "LOCAL_INV: error CQE, target untouched";
+			"o10-37.2.26" : t == FREE_WINDOW ?
+			"choice: LOCAL_INV of a Free window fails" :
+			"LOCAL_INV: error CQE, target untouched";
 		long arg = type_for((enum target)t) | t << MW_ARG_SHIFT;
 
 		ktap_add(clause, local_inv_error, arg, 0,
@@ -352,15 +395,22 @@ void mw_invalidate_cases(void)
 		ktap_add(clause, local_inv_error, arg | MW_WR_API, 0,
 			 "invalidate.local-inv-error.%s.unsignaled",
 			 target_name[t]);
-		ktap_add("SEND_WITH_INV: class J", send_inv_error, arg, 0,
+		ktap_add(t == FREE_WINDOW ?
+			 "choice: SEND_WITH_INV of a Free window fails" :
+			 "SEND_WITH_INV: class J", send_inv_error, arg, 0,
 			 "invalidate.send-inv-error.%s", target_name[t]);
 	}
 	ktap_add("LOCAL_INV: wrong key", local_inv_wrong_key_own_qp, 2, 0,
 		 "invalidate.local-inv-error.wrong-key-own-qp");
 	ktap_add("SEND_WITH_INV: class J", send_inv_wrong_key_own_qp, 2, 0,
 		 "invalidate.send-inv-error.wrong-key-own-qp");
-	ktap_add("LOCAL_INV: a Free window", local_inv_twice, 2, 0,
+	ktap_add("choice: LOCAL_INV of a Free window fails", local_inv_twice, 2, 0,
 		 "invalidate.local-inv-error.twice");
+	ktap_add("SEND_WITH_INV: before the receive CQE, not earlier",
+		 send_inv_without_receive, 2, 0,
+		 "invalidate.send-with-inv.no-receive");
+	ktap_add("SEND_WITH_INV: after the payload is placed",
+		 send_inv_too_long, 2, 0, "invalidate.send-with-inv.too-long");
 	for (long len = 0; len < 16384; len = len ? len * 9 + 1023 : 1)
 		ktap_add("SEND_WITH_INV: after the payload is placed",
 			 send_inv_payload, 2 | len << MW_ARG_SHIFT, 0,

@@ -199,7 +199,7 @@ static void old_key_dead(long arg)
 	struct mw_env e;
 
 	mw_open(&e, arg);
-	for (int op = 0; op < MW_OPS; op++) {
+	for (int op = 0; op < mw_ops(&e); op++) {
 		mw_bind(&e, 64, 256, RDMA_ALL_REMOTE);
 		mw_allowed(&e, &e.a, (enum mw_op)op, mw_at(&e, 64, 8));
 		old = mw_at(&e, 64, 8);
@@ -246,11 +246,11 @@ void mw_key_cases(void)
 		 2 | MW_WR_API, 60, "key.type2.bare-numbers-wr-api");
 	ktap_add("type 2: user picks the low 8 bits", same_key_again, 2, 0,
 		 "key.type2.same-key-again");
-	ktap_add("the current key or the one from alloc", names_by_alloc_key,
+	ktap_add("choice: named by its current key or alloc's", names_by_alloc_key,
 		 2, 0, "key.type2.named-by-alloc-key");
-	ktap_add("or the one that is being bound", names_by_new_key, 2, 0,
+	ktap_add("choice: or by the one that is being bound", names_by_new_key, 2, 0,
 		 "key.type2.named-by-new-key");
-	ktap_add("the current key or the one from alloc", names_by_other_key,
+	ktap_add("choice: named by its current key or alloc's", names_by_other_key,
 		 2, 0, "key.type2.named-by-other-key");
 	ktap_add("type 1: bind while bound", rebind_moves, 1, 0,
 		 "key.type1.rebind-moves");

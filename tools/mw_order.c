@@ -75,6 +75,42 @@ static void life_in_one_list(long arg)
 	mw_close(&e);
 }
 
+/* Revoked and told in one list: who gets the SEND finds the key dead. */
+static void revoke_then_send(long arg)
+{
+	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 10;
+	struct rdma_bind unbind;
+	struct rdma_wr w[2];
+	struct mw_target t;
+	struct ibv_wc wc;
+	struct mw_env e;
+
+	mw_open(&e, arg);
+	for (unsigned int i = 0; i < rounds; i++) {
+		mw_bind(&e, OFF, LEN, RDMA_ALL_REMOTE);
+		t = mw_at(&e, OFF, LEN);
+		mw_allowed(&e, &e.a, MW_WRITE, t);
+		unbind = mw_good_bind(&e, 0, 0, 0);
+		if (MW_TYPE(arg) == IBV_MW_TYPE_1)
+			rdma_wr_bind(&w[0], &unbind);
+		else
+			rdma_wr_local_inv(&w[0], e.rkey);
+		w[0].wr.send_flags = 0;
+		rdma_wr_send(&w[1], NULL, 0, 0);
+		rdma_recv(&e.a.peer, i, NULL, 0, 0);
+		rdma_post(&e.a.owner, rdma_wr_chain(w, 2));
+		check(rdma_wait_wc(e.a.peer.rcq, &wc, RDMA_WAIT_MS),
+		      "the peer gets the message");
+		mw_refused(&e, &e.a, MW_WRITE, t);
+		if (MW_TYPE(arg) == IBV_MW_TYPE_1) {
+			e.rkey = unbind.new_rkey;
+			e.mw->rkey = e.rkey;	/* as ibv_bind_mw() does */
+		}
+	}
+	mw_expect_dereg(&e);
+	mw_close(&e);
+}
+
 /* The last bind of a list is the one that holds. */
 static void rebinds_in_one_list(long arg)
 {
@@ -224,6 +260,8 @@ void mw_order_cases(void)
 		ktap_add("in effect before later requests", bind_then_send,
 			 type | MW_WR_API, 60,
 			 "order.type%ld.bind-then-send-wr-api", type);
+		ktap_add("in effect before later requests", revoke_then_send,
+			 type, 0, "order.type%ld.revoke-then-send", type);
 		ktap_add("ibv_alloc_mw(3)", traffic_both_ways, type, 0,
 			 "order.type%ld.traffic-both-ways", type);
 	}

@@ -6,11 +6,10 @@
 
 #define MANY	64
 
-static void open_second(struct mw_env *e, struct mw_pair *b, struct ibv_pd *pd)
+static void open_two(struct mw_env *e, struct mw_pair *b, long arg, bool same_pd)
 {
-	struct rdma_conf conf = rdma_conf_default();
-
-	mw_pair_open(b, &e->dev, pd, &conf);
+	mw_open(e, arg);
+	mw_second_pair(e, b, same_pd);
 }
 
 /* Type 1 belongs to the PD: every queue pair of it may be used. */
@@ -19,15 +18,13 @@ static void type1_other_qp(long arg)
 	struct mw_pair b;
 	struct mw_env e;
 
-	mw_open(&e, arg);
-	open_second(&e, &b, e.a.owner.pd);
+	open_two(&e, &b, arg, true);
 	mw_bind(&e, 512, 1024, RDMA_ALL_REMOTE);
 	mw_allowed(&e, &b, MW_WRITE, mw_at(&e, 512, 1024));
 	mw_allowed(&e, &b, MW_READ, mw_at(&e, 512, 1024));
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, 512, 1024));
 	mw_refused(&e, &b, MW_WRITE, mw_at(&e, 511, 8));
-	mw_pair_close(&b);
-	mw_close(&e);
+	mw_close_two(&e, &b);
 }
 
 /* Type 2B belongs to one queue pair of the PD. */
@@ -36,15 +33,100 @@ static void type2_other_qp(long arg)
 	struct mw_pair b;
 	struct mw_env e;
 
-	mw_open(&e, arg);
-	open_second(&e, &b, e.a.owner.pd);
+	open_two(&e, &b, arg, true);
 	mw_bind(&e, 512, 1024, RDMA_ALL_REMOTE);
-	for (int op = 0; op < MW_OPS; op++)
+	for (int op = 0; op < mw_ops(&e); op++)
 		mw_refused(&e, &b, (enum mw_op)op, mw_at(&e, 512, 8));
 	/* and the attempts of others change nothing for its own */
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, 512, 1024));
-	mw_pair_close(&b);
-	mw_close(&e);
+	mw_close_two(&e, &b);
+}
+
+/* The whole of a window of 1024 bytes, and its last byte. */
+static void use_edge(struct mw_env *e, struct mw_pair *p, size_t off)
+{
+	mw_allowed(e, p, MW_WRITE, mw_at(e, off, 1024));
+	mw_allowed(e, p, MW_READ, mw_at(e, off + 1023, 1));
+}
+
+/* Bind e->mw by another pair of the PD. */
+static void bind_by(struct mw_env *e, struct mw_pair *p, size_t off, size_t len)
+{
+	struct rdma_bind bind = mw_good_bind(e, off, len, RDMA_ALL_REMOTE);
+
+	check_eq(mw_try_bind(&p->owner, &bind), IBV_WC_SUCCESS,
+		 "status of a bind by another queue pair of the PD");
+	e->rkey = bind.new_rkey;
+}
+
+/* A window of type 1 is bound, bound anew and unbound by any of them. */
+static void type1_bound_by_others(long arg)
+{
+	struct mw_target old;
+	struct mw_pair b;
+	struct mw_env e;
+
+	open_two(&e, &b, arg, true);
+	bind_by(&e, &e.a, 512, 1024);
+	old = mw_at(&e, 512, 1024);
+	use_edge(&e, &e.a, 512);
+	bind_by(&e, &b, 4096, 1024);
+	use_edge(&e, &e.a, 4096);
+	use_edge(&e, &b, 4096);
+	mw_refused(&e, &e.a, MW_WRITE, old);
+	bind_by(&e, &e.a, 512, 1024);
+	old = mw_at(&e, 512, 1024);
+	bind_by(&e, &b, 0, 0);
+	mw_refused(&e, &e.a, MW_WRITE, old);
+	mw_refused(&e, &b, MW_WRITE, old);
+	mw_expect_dereg(&e);
+	mw_close_two(&e, &b);
+}
+
+/* A Free window may go to another queue pair, and leaves the first for good. */
+static void type2_moves(long arg)
+{
+	struct mw_pair b;
+	struct mw_env e;
+
+	open_two(&e, &b, arg, true);
+	for (int i = 0; i < 2; i++) {
+		bind_by(&e, &e.a, 512, 1024);
+		use_edge(&e, &e.a, 512);
+		mw_local_inv(&e.a.owner, e.rkey);
+		bind_by(&e, &b, 512, 1024);
+		use_edge(&e, &b, 512);
+		mw_refused(&e, &e.a, MW_WRITE, mw_at(&e, 512, 8));
+		use_edge(&e, &b, 512);
+		mw_local_inv(&b.owner, e.rkey);
+	}
+	mw_expect_dereg(&e);
+	mw_close_two(&e, &b);
+}
+
+/* Two queue pairs, a window each, on the same bytes: neither key is for both. */
+static void type2_one_each(long arg)
+{
+	uint32_t first_rkey;
+	struct ibv_mw *first;
+	struct mw_target t;
+	struct mw_pair b;
+	struct mw_env e;
+
+	open_two(&e, &b, arg, true);
+	bind_by(&e, &e.a, 512, 1024);
+	first = e.mw;
+	first_rkey = e.rkey;
+	mw_next(&e);
+	bind_by(&e, &b, 512, 1024);
+	use_edge(&e, &b, 512);
+	t = mw_at(&e, 512, 8);
+	t.rkey = first_rkey;
+	mw_allowed(&e, &e.a, MW_WRITE, t);
+	mw_refused(&e, &b, MW_WRITE, t);
+	mw_allowed(&e, &e.a, MW_WRITE, t);
+	check_errno(ibv_dealloc_mw(first), 0, "ibv_dealloc_mw");
+	mw_close_two(&e, &b);
 }
 
 static void other_pd(long arg)
@@ -52,14 +134,12 @@ static void other_pd(long arg)
 	struct mw_pair b;
 	struct mw_env e;
 
-	mw_open(&e, arg);
-	open_second(&e, &b, NULL);
+	open_two(&e, &b, arg, false);
 	mw_bind(&e, 512, 1024, RDMA_ALL_REMOTE);
-	for (int op = 0; op < MW_OPS; op++)
+	for (int op = 0; op < mw_ops(&e); op++)
 		mw_refused(&e, &b, (enum mw_op)op, mw_at(&e, 512, 8));
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, 512, 1024));
-	mw_pair_close(&b);
-	mw_close(&e);
+	mw_close_two(&e, &b);
 }
 
 /* The peer holds the key, but the way back is not open by it. */
@@ -104,6 +184,8 @@ static void qp_number_reuse(long arg)
 	int i;
 
 	mw_open(&e, arg);
+	if (!(e.dev.attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B))
+		ktap_skip("windows of type 2A go by the queue pair's number");
 	mw_bind(&e, 512, 1024, RDMA_ALL_REMOTE);
 	t = mw_at(&e, 512, 8);
 	number = e.a.owner.qp->qp_num;
@@ -138,8 +220,7 @@ static void overlap(long arg)
 	first_rkey = e.rkey;
 	mw_allowed(&e, &e.a, MW_READ, both);
 
-	e.mw = mw_alloc(e.a.owner.pd, MW_TYPE(arg));
-	e.rkey = e.mw->rkey;
+	mw_next(&e);
 	mw_bind(&e, 2000, 2000, IBV_ACCESS_REMOTE_WRITE);
 	second_only = mw_at(&e, 2000, 2000);
 	mw_allowed(&e, &e.a, MW_WRITE, second_only);
@@ -174,10 +255,8 @@ static void many(long arg)
 		mw[i] = e.mw;
 		mw_bind(&e, i * 64, 64, RDMA_ALL_REMOTE);
 		rkey[i] = e.rkey;
-		if (i + 1 < MANY) {
-			e.mw = mw_alloc(e.a.owner.pd, MW_TYPE(arg));
-			e.rkey = e.mw->rkey;
-		}
+		if (i + 1 < MANY)
+			mw_next(&e);
 	}
 	for (size_t i = 0; i < MANY; i++) {
 		e.rkey = rkey[i];
@@ -241,6 +320,12 @@ void mw_share_cases(void)
 		 "share.type1.other-qp");
 	ktap_add("2B: QP == the bound QP", type2_other_qp, 2, 0,
 		 "share.type2.other-qp");
+	ktap_add("type 1: QP PD == window PD", type1_bound_by_others, 1, 0,
+		 "share.type1.bound-by-others");
+	ktap_add("type 2: Valid -> Free -> Valid", type2_moves, 2, 0,
+		 "share.type2.moves");
+	ktap_add("2B: QP == the bound QP", type2_one_each, 2, 0,
+		 "share.type2.one-each");
 	ktap_add("2B: not a later QP with its number", qp_number_reuse, 2, 60,
 		 "share.type2.qp-number-reuse");
 	for (long type = 1; type <= 2; type++) {

@@ -10,6 +10,7 @@
  * brings what the owner filled it with.
  */
 #include "fire.h"
+#include "ktap_dev.h"
 
 #define ROUNDS		30
 #define LOOKS		3
@@ -132,5 +133,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < fire_num_ways; i++)
 		ktap_add(fire_ways[i].clause, fire_rounds, (long)i,
 			 CASE_SECONDS, "fire.%s", fire_ways[i].name);
-	return ktap_main(argc, argv);
+	return ktap_main(argc, argv, ktap_dev_probe);
 }

@@ -3,6 +3,7 @@
  * RC and UC queue pairs, completion queues and memory regions by the manual pages, on
  * stock libibverbs: everything apart from memory windows.
  */
+#include "ktap_dev.h"
 #include "qp_env.h"
 
 int main(int argc, char **argv)
@@ -19,5 +20,5 @@ int main(int argc, char **argv)
 	qp_srq_cases();
 	qp_unreliable_cases();
 	qp_isolate_cases();
-	return ktap_main(argc, argv);
+	return ktap_main(argc, argv, ktap_dev_probe);
 }

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 unsigned int rdma_scale = 1;
+unsigned int rdma_all_remote = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_ATOMIC;
 
 void rdma_die(const char *fmt, ...)
 {
@@ -56,11 +58,18 @@ static bool is_ipv4_gid(const union ibv_gid *gid)
 	return !memcmp(gid->raw, mapped, sizeof(mapped));
 }
 
+static bool is_roce(const struct rdma_dev *dev)
+{
+	return dev->port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
 /* The index of the first RoCE v2 GID, an IPv4 one if there is any. */
 static int find_gid(struct rdma_dev *dev)
 {
 	int any = -1;
 
+	if (!is_roce(dev))
+		return 0;
 	for (int i = 0; i < dev->port_attr.gid_tbl_len; i++) {
 		struct ibv_gid_entry entry;
 
@@ -75,6 +84,19 @@ static int find_gid(struct rdma_dev *dev)
 			any = i;
 	}
 	return any;
+}
+
+static void choose_gid(struct rdma_dev *dev, int gid_index)
+{
+	static const union ibv_gid none;
+
+	dev->gid_index = gid_index < 0 ? find_gid(dev) : gid_index;
+	if (dev->gid_index < 0)
+		rdma_die("the device has no RoCE v2 GID");
+	if (dev->gid_index >= dev->port_attr.gid_tbl_len ||
+	    ibv_query_gid(dev->ctx, dev->port, dev->gid_index, &dev->gid) ||
+	    !memcmp(&dev->gid, &none, sizeof(none)))
+		rdma_die("the device has no GID %d", dev->gid_index);
 }
 
 void rdma_dev_open(struct rdma_dev *dev, const char *name, int gid_index)
@@ -95,11 +117,9 @@ void rdma_dev_open(struct rdma_dev *dev, const char *name, int gid_index)
 	if (ibv_query_device(dev->ctx, &dev->attr) ||
 	    ibv_query_port(dev->ctx, dev->port, &dev->port_attr))
 		rdma_die("cannot query the device: %s", strerror(errno));
-	dev->gid_index = gid_index < 0 ? find_gid(dev) : gid_index;
-	if (dev->gid_index < 0)
-		rdma_die("the device has no RoCE v2 GID");
-	if (ibv_query_gid(dev->ctx, dev->port, dev->gid_index, &dev->gid))
-		rdma_die("there is no GID %d", dev->gid_index);
+	if (dev->attr.atomic_cap == IBV_ATOMIC_NONE)
+		rdma_all_remote &= ~(unsigned int)IBV_ACCESS_REMOTE_ATOMIC;
+	choose_gid(dev, gid_index);
 	fcntl(dev->ctx->async_fd, F_SETFL,
 	      fcntl(dev->ctx->async_fd, F_GETFL) | O_NONBLOCK);
 }
@@ -246,7 +266,8 @@ int rdma_to_rtr(struct rdma_end *end, uint32_t remote_qpn, uint32_t psn)
 		.max_dest_rd_atomic = end->conf.rd_atomic,
 		.min_rnr_timer = end->conf.min_rnr_timer,
 		.ah_attr = {
-			.is_global = 1,
+			.is_global = is_roce(end->dev),
+			.dlid = end->dev->port_attr.lid,
 			.port_num = end->dev->port,
 			.grh = {
 				.dgid = end->dgid,

@@ -17,8 +17,9 @@
 
 #define RDMA_WAIT_MS	5000	/* for what should happen at once */
 
-#define RDMA_ALL_REMOTE	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | \
-			 IBV_ACCESS_REMOTE_ATOMIC)
+/* Every remote right that the device opened last can grant. */
+extern unsigned int rdma_all_remote;
+#define RDMA_ALL_REMOTE	rdma_all_remote
 
 struct rdma_dev {
 	struct ibv_context *ctx;

@@ -4,6 +4,7 @@
  * can write at any moment. Whatever it writes there, only its own queue pair
  * suffers, and nothing waits.
  */
+#include "ktap_dev.h"
 #include "ring.h"
 
 int main(int argc, char **argv)
@@ -13,5 +14,5 @@ int main(int argc, char **argv)
 	ring_recv_cases();
 	ring_race_cases();
 	ring_life_cases();
-	return ktap_main(argc, argv);
+	return ktap_main(argc, argv, ktap_dev_probe);
 }

@@ -30,7 +30,7 @@ start_capture || { diagnose <"$scratch/dumpcap"; failed 'dumpcap listens'; finis
 for address in "$SMW_ADDR" "$SMW_ADDR6"; do
 	gid=$(gid_index "$dev" "$address")
 	check "transfers over $address" "$top/tools/qptest" -d "$dev" -g "$gid" -o "$transfers" -x "$slow"
-	check "invalidates over $address" "$top/tools/mwtest" -d "$dev" -g "$gid" -o "$invalidates" -x "$slow"
+	check "invalidates over $address" "$top/tools/mwcheck" -d "$dev" -g "$gid" -o "$invalidates" -x "$slow"
 done
 # What is in flight reaches the file.
 sleep 1

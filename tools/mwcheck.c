@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory windows by the letter: one case for each rule, on stock libibverbs.
- * The cases say what a correct device does; `mwtest --list` names the rules.
+ * The cases say what a correct device does; `mwcheck --list` names the rules.
  */
+#include "ktap_dev.h"
 #include "mw_env.h"
 
 int main(int argc, char **argv)
@@ -17,6 +18,8 @@ int main(int argc, char **argv)
 	mw_invalidate_cases();
 	mw_order_cases();
 	mw_destroy_cases();
+	mw_process_cases();
 	mw_fence_cases();
-	return ktap_main(argc, argv);
+	mw_uc_cases();
+	return ktap_main(argc, argv, ktap_dev_probe);
 }
