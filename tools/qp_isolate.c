@@ -240,8 +240,8 @@ static void charged_to_owner(long arg)
 	rdma_end_destroy(&a);
 	after = charged();
 	rdma_dev_close(&dev);
-	ktap_note("%llu KiB of queues: %llu KiB charged, %llu KiB after",
-		  rings >> 10, (with - before) >> 10, (after - before) >> 10);
+	ktap_note("%llu KiB of queues: %llu KiB charged before, %llu with, %llu after",
+		  rings >> 10, before >> 10, with >> 10, after >> 10);
 	check(with >= before + rings, "the queues are charged to their process");
 	check(after < before + rings / 2, "and given back");
 }
