@@ -7,5 +7,5 @@ set -euo pipefail
 
 need_device
 wire_only
-export SMW_DEBUG_CASES='^(access\.type2|share|fence|destroy|order)'
+export SMW_DEBUG_CASES='^(fence|destroy|order|uc)'
 exec bash "$here/windows.sh"
