@@ -26,6 +26,7 @@ struct life {
 	struct rdma_dev dev;
 	struct ibv_pd *pd;
 	struct rdma_end ends[QPS];
+	pthread_mutex_t path_lock;
 	struct ibv_mr *mrs[KEYS];
 	struct ibv_mw *mws[KEYS];
 	uint32_t keys[KEYS];	/* of the windows, as they were bound last */
@@ -100,9 +101,15 @@ static void connect_again(struct life *l, uint32_t i)
 {
 	struct rdma_end *end = &l->ends[i];
 
+	/*
+	 * One at a time: the RDMA core keeps a queue pair's GID without a lock, and
+	 * loses a reference where two threads set its path at once.
+	 */
+	pthread_mutex_lock(&l->path_lock);
 	if (!rdma_to_init(end) &&
 	    !rdma_to_rtr(end, l->ends[i ^ 1].qp->qp_num, end->conf.psn))
 		rdma_to_rts(end);
+	pthread_mutex_unlock(&l->path_lock);
 }
 
 static void replace_qp(struct actor *a)
@@ -317,6 +324,7 @@ static void live(unsigned int seed, unsigned long *done)
 	static struct life life;
 
 	life.done = done;
+	pthread_mutex_init(&life.path_lock, NULL);
 	life_open(&life);
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
 		pthread_t thread;
