@@ -79,11 +79,14 @@ static size_t new_rings(struct ring *rings, size_t max,
 static void find_qp_rings(struct ring_env *e, const struct map *before,
 			  size_t num_before)
 {
+	size_t want = e->srq ? 1 : 2;
 	struct ring found[2];
 
-	if (new_rings(found, 2, before, num_before) != 2)
+	if (new_rings(found, want, before, num_before) != want)
 		ktap_skip("the provider maps no queues");
-	if (found[0].slot_len > found[1].slot_len) {
+	if (e->srq) {
+		e->sq = found[0];
+	} else if (found[0].slot_len > found[1].slot_len) {
 		e->sq = found[0];
 		e->rq = found[1];
 	} else {
@@ -108,25 +111,50 @@ static struct ring find_cq_ring(struct rdma_dev *dev, struct ibv_cq **cq,
 	return r;
 }
 
-/* a is made step by step, so that each ring is known. */
-static void create_abused(struct ring_env *e, const struct rdma_conf *conf)
+static void create_shared_queue(struct ring_env *e)
+{
+	struct ibv_srq_init_attr init = {
+		.attr = {
+			.max_wr = e->a.conf.cap.max_recv_wr,
+			.max_sge = e->a.conf.cap.max_recv_sge,
+		},
+	};
+	struct map before[MAX_MAPS];
+	size_t n = device_maps(before);
+
+	e->srq = ibv_create_srq(e->a.pd, &init);
+	if (!e->srq)
+		ktap_skip("no shared receive queue: %s", strerror(errno));
+	if (new_rings(&e->rq, 1, before, n) != 1)
+		ktap_skip("the provider maps no queues");
+	e->a.conf.srq = e->srq;
+}
+
+static void create_abused_qp(struct ring_env *e)
 {
 	struct map before[MAX_MAPS];
-	size_t n;
+	size_t n = device_maps(before);
 
+	e->a.qp = rdma_qp_create(&e->a);
+	check(e->a.qp, "a queue pair: %s", strerror(errno));
+	find_qp_rings(e, before, n);
+}
+
+/* a is made step by step, so that each ring is known. */
+static void create_abused(struct ring_env *e, const struct rdma_conf *conf, bool shared)
+{
 	memset(&e->a, 0, sizeof(e->a));
 	e->a.dev = &e->dev;
 	e->a.conf = *conf;
-	e->a.own_pd = true;
+	e->a.own_pd = !shared;	/* the shared queue is to go before it */
 	e->a.pd = ibv_alloc_pd(e->dev.ctx);
 	e->a.channel = ibv_create_comp_channel(e->dev.ctx);
 	check(e->a.pd && e->a.channel, "a PD and a channel");
 	e->scq = find_cq_ring(&e->dev, &e->a.scq, NULL);
 	e->rcq = find_cq_ring(&e->dev, &e->a.rcq, e->a.channel);
-	n = device_maps(before);
-	e->a.qp = rdma_qp_create(&e->a);
-	check(e->a.qp, "a queue pair: %s", strerror(errno));
-	find_qp_rings(e, before, n);
+	if (shared)
+		create_shared_queue(e);
+	create_abused_qp(e);
 }
 
 static struct rdma_conf abused_conf(void)
@@ -141,7 +169,7 @@ static struct rdma_conf abused_conf(void)
 	return conf;
 }
 
-void ring_open(struct ring_env *e)
+static void open_env(struct ring_env *e, bool shared)
 {
 	struct rdma_conf conf = abused_conf();
 	struct rdma_conf plain = rdma_conf_default();
@@ -150,7 +178,7 @@ void ring_open(struct ring_env *e)
 	e->seed = (unsigned int)ktap_opt.seed + 1;
 	rdma_scale = ktap_opt.scale;
 	rdma_dev_open(&e->dev, ktap_opt.device, ktap_opt.gid_index);
-	create_abused(e, &conf);
+	create_abused(e, &conf, shared);
 	rdma_end_create(&e->b, &e->dev, NULL, &conf);
 	rdma_connect(&e->a, &e->b);
 	rdma_end_create(&e->c, &e->dev, NULL, &plain);
@@ -167,6 +195,16 @@ void ring_open(struct ring_env *e)
 	rdma_buf_fill(&e->secret, TAG_SECRET);
 }
 
+void ring_open(struct ring_env *e)
+{
+	open_env(e, false);
+}
+
+void ring_open_shared(struct ring_env *e)
+{
+	open_env(e, true);
+}
+
 void ring_close(struct ring_env *e)
 {
 	uint64_t start = rdma_now_us(), took;
@@ -175,6 +213,10 @@ void ring_close(struct ring_env *e)
 	rdma_buf_destroy(&e->abuf);
 	rdma_buf_destroy(&e->bbuf);
 	rdma_end_destroy(&e->a);
+	if (e->srq) {
+		check_errno(ibv_destroy_srq(e->srq), 0, "ibv_destroy_srq");
+		check_errno(ibv_dealloc_pd(e->a.pd), 0, "ibv_dealloc_pd");
+	}
 	rdma_end_destroy(&e->b);
 	rdma_end_destroy(&e->c);
 	rdma_end_destroy(&e->d);
@@ -192,16 +234,14 @@ void ring_recover(struct ring_env *e)
 
 void ring_replace_qp(struct ring_env *e)
 {
-	struct map before[MAX_MAPS];
-	size_t n;
-
 	check_errno(ibv_destroy_qp(e->a.qp), 0, "ibv_destroy_qp");
 	rdma_drain(e->a.scq);
 	rdma_drain(e->a.rcq);
-	n = device_maps(before);
-	e->a.qp = rdma_qp_create(&e->a);
-	check(e->a.qp, "a queue pair: %s", strerror(errno));
-	find_qp_rings(e, before, n);
+	if (e->srq) {
+		check_errno(ibv_destroy_srq(e->srq), 0, "ibv_destroy_srq");
+		create_shared_queue(e);
+	}
+	create_abused_qp(e);
 	ring_recover(e);
 }
 

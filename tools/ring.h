@@ -38,6 +38,7 @@ struct ring_env {
 	struct rdma_buf abuf;
 	struct rdma_buf bbuf;
 	struct rdma_buf secret;	/* of the bystanders' PD */
+	struct ibv_srq *srq;	/* a's, where rq is that of a shared queue */
 	struct ring sq;
 	struct ring rq;
 	struct ring scq;
@@ -46,11 +47,13 @@ struct ring_env {
 };
 
 void ring_open(struct ring_env *e);
+/* a receives from a shared receive queue, and that is the ring abused. */
+void ring_open_shared(struct ring_env *e);
 /* Everything can still be destroyed, at once. */
 void ring_close(struct ring_env *e);
 /* RESET and connect a and b again. */
 void ring_recover(struct ring_env *e);
-/* Make another queue pair in the place of a's. */
+/* Make another queue pair in the place of a's, and another shared queue. */
 void ring_replace_qp(struct ring_env *e);
 
 uint32_t ring_random(struct ring_env *e);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The receive queue: receives and indices that no library would write. */
+/*
+ * The receive queue, a queue pair's own or a shared one: receives and indices that
+ * no library would write.
+ */
 #include "ring.h"
 
 #include <stdlib.h>
+
+#define SHARED	0x10000	/* in a case's argument */
 
 static const uint32_t odd_numbers[] = {
 	0, 1, 2, 4, 5, 32, 33, 255, 4096, 65536, 0x7fffffff, 0x80000000,
@@ -45,30 +50,34 @@ static enum ibv_wc_status peer_sends(struct ring_env *e, uint32_t len)
 	return rdma_do(&e->b, &w, NULL);
 }
 
-static void recover(struct ring_env *e)
+static void open_for(struct ring_env *e, long arg)
 {
-	ring_replace_qp(e);
+	if (arg & SHARED)
+		ring_open_shared(e);
+	else
+		ring_open(e);
 }
 
 /* Receives with any number of elements. */
 static void num_sge(long arg)
 {
+	uint32_t len = arg & ~SHARED;
 	struct ring_env e;
 	union recv_slot s;
 
-	ring_open(&e);
+	open_for(&e, arg);
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
 		enum ibv_wc_status status;
 
 		good_recv(&e, &s);
 		s.wqe.dma.num_sge = odd_numbers[i];
 		put_recv(&e, &s);
-		status = peer_sends(&e, (uint32_t)arg);
-		if (arg && odd_numbers[i] > e.rq.slot_len / 16)
+		status = peer_sends(&e, len);
+		if (len && odd_numbers[i] > e.rq.slot_len / 16)
 			check(status != IBV_WC_SUCCESS,
 			      "a receive of %u elements is refused",
 			      odd_numbers[i]);
-		recover(&e);
+		ring_replace_qp(&e);
 	}
 	ring_expect_no_harm(&e);
 	ring_close(&e);
@@ -79,8 +88,7 @@ static void lengths(long arg)
 	struct ring_env e;
 	union recv_slot s;
 
-	(void)arg;
-	ring_open(&e);
+	open_for(&e, arg);
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(odd_numbers); j += 3) {
 			good_recv(&e, &s);
@@ -88,7 +96,7 @@ static void lengths(long arg)
 			s.wqe.dma.length = odd_numbers[j];
 			put_recv(&e, &s);
 			peer_sends(&e, 3000);
-			recover(&e);
+			ring_replace_qp(&e);
 		}
 	}
 	ring_expect_no_harm(&e);
@@ -101,8 +109,7 @@ static void elsewhere(long arg)
 	struct ring_env e;
 	union recv_slot s;
 
-	(void)arg;
-	ring_open(&e);
+	open_for(&e, arg);
 	for (int i = 0; i < 5; i++) {
 		struct rxe_sge *sge = &s.wqe.dma.sge[0];
 
@@ -129,7 +136,7 @@ static void elsewhere(long arg)
 		put_recv(&e, &s);
 		check(peer_sends(&e, 3000) != IBV_WC_SUCCESS,
 		      "a receive elsewhere is refused");
-		recover(&e);
+		ring_replace_qp(&e);
 	}
 	ring_expect_no_harm(&e);
 	ring_close(&e);
@@ -141,8 +148,7 @@ static void garbage(long arg)
 	struct ring_env e;
 	union recv_slot s;
 
-	(void)arg;
-	ring_open(&e);
+	open_for(&e, arg);
 	for (unsigned int i = 0; i < rounds; i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(s.words); k++)
 			s.words[k] = ring_random(&e);
@@ -150,7 +156,7 @@ static void garbage(long arg)
 			s.wqe.dma.num_sge %= 5;
 		put_recv(&e, &s);
 		peer_sends(&e, 1 + ring_random(&e) % 4000);
-		recover(&e);
+		ring_replace_qp(&e);
 	}
 	ring_expect_no_harm(&e);
 	ring_close(&e);
@@ -162,7 +168,7 @@ static void header(long arg)
 	struct ring_env e;
 	union recv_slot s;
 
-	ring_open(&e);
+	open_for(&e, arg);
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
 		unsigned int n;
 
@@ -182,7 +188,31 @@ static void header(long arg)
 		n = rdma_drain(e.a.rcq);
 		check(n <= 2 * (e.rq.mask + 1),
 		      "there is at most one CQE for a slot (%u)", n);
-		recover(&e);
+		ring_replace_qp(&e);
+	}
+	ring_expect_no_harm(&e);
+	ring_close(&e);
+}
+
+/* To another size, with receives that seem to wait. */
+static void resized(long arg)
+{
+	struct ring_env e;
+	union recv_slot s;
+
+	open_for(&e, arg);
+	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
+		struct ibv_srq_attr attr = { .max_wr = i & 1 ? 3 : 500 };
+		struct rdma_wr w;
+
+		good_recv(&e, &s);
+		put_recv(&e, &s);
+		e.rq.q->producer_index = odd_numbers[i];
+		rdma_wr_send(&w, e.bbuf.addr, 100, e.bbuf.mr->lkey);
+		rdma_post(&e.b, rdma_wr_chain(&w, 1));
+		ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR);
+		peer_sends(&e, 100);
+		ring_replace_qp(&e);
 	}
 	ring_expect_no_harm(&e);
 	ring_close(&e);
@@ -190,20 +220,27 @@ static void header(long arg)
 
 void ring_recv_cases(void)
 {
-	ktap_add("num_sge is an arbitrary number", num_sge, 0, 60,
-		 "recv.num-sge-empty");
-	ktap_add("num_sge is an arbitrary number", num_sge, 3000, 60,
-		 "recv.num-sge");
-	ktap_add("lengths are arbitrary numbers", lengths, 0, 60,
-		 "recv.lengths");
-	ktap_add("a receive is placed where it may be", elsewhere, 0, 0,
-		 "recv.elsewhere");
-	ktap_add("every field is an arbitrary number", garbage, 0, 60,
-		 "recv.garbage");
-	ktap_add("the user's indices are masked", header, 1, 60,
-		 "recv.producer");
-	ktap_add("the driver keeps its own index", header, 2, 60,
-		 "recv.consumer");
-	ktap_add("the driver keeps its own sizes", header, 4, 60,
-		 "recv.sizes");
+	static const struct {
+		const char *clause;
+		ktap_fn run;
+		long arg;
+		const char *name;
+	} cases[] = {
+		{ "num_sge is an arbitrary number", num_sge, 0, "num-sge-empty" },
+		{ "num_sge is an arbitrary number", num_sge, 3000, "num-sge" },
+		{ "lengths are arbitrary numbers", lengths, 0, "lengths" },
+		{ "a receive is placed where it may be", elsewhere, 0, "elsewhere" },
+		{ "every field is an arbitrary number", garbage, 0, "garbage" },
+		{ "the user's indices are masked", header, 1, "producer" },
+		{ "the driver keeps its own index", header, 2, "consumer" },
+		{ "the driver keeps its own sizes", header, 4, "sizes" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ktap_add(cases[i].clause, cases[i].run, cases[i].arg, 60, "recv.%s",
+			 cases[i].name);
+		ktap_add(cases[i].clause, cases[i].run, cases[i].arg | SHARED, 60,
+			 "srq.%s", cases[i].name);
+	}
+	ktap_add("the user's indices are masked", resized, SHARED, 60, "srq.resize");
 }
