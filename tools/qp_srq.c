@@ -73,18 +73,23 @@ static void close_shared(struct shared *s)
 	close_bare(s);
 }
 
-static int try_recv(struct shared *s, uint64_t wr_id)
+static int try_recv_in(struct shared *s, uint64_t wr_id, const struct rdma_buf *buf)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)s->buf.addr + 64 * (wr_id % 32),
+		.addr = (uintptr_t)buf->addr + 64 * (wr_id % 32),
 		.length = 64,
-		.lkey = s->buf.mr->lkey,
+		.lkey = buf->mr->lkey,
 	};
 	struct ibv_recv_wr wr = {
 		.wr_id = wr_id, .sg_list = &sge, .num_sge = 1,
 	}, *bad;
 
 	return ibv_post_srq_recv(s->srq, &wr, &bad);
+}
+
+static int try_recv(struct shared *s, uint64_t wr_id)
+{
+	return try_recv_in(s, wr_id, &s->buf);
 }
 
 static void recv(struct shared *s, uint64_t first, uint64_t count)
@@ -199,6 +204,8 @@ static void resized(long arg)
 	recv(&s, 1, 4);
 	for (uint64_t i = 1; i < 5; i++)
 		send_to(&s, i % PAIRS, i);
+	set_limit(&s, 3, 0);
+	check_errno(resize(&s, 2), EINVAL, "a queue smaller than its limit");
 	check(resize(&s, 0), "a queue of nothing is refused");
 	check(resize(&s, (uint32_t)s.dev.attr.max_srq_wr + 1),
 	      "more than max_srq_wr is refused");
@@ -267,6 +274,49 @@ static void last_wqe(long arg)
 	close_shared(&s);
 }
 
+/* The receives are of the shared queue's domain, the queue pair may be of another. */
+static void other_domain(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_end a, b;
+	struct rdma_buf own, from;
+	struct rdma_wr w;
+	struct shared s;
+
+	(void)arg;
+	open_bare(&s);
+	s.srq = create_srq(&s, WR, 4);
+	check(s.srq, "ibv_create_srq: %s", strerror(errno));
+	rdma_buf_create(&s.buf, s.pd, LEN, 0, QP_REGION_RIGHTS);
+	rdma_end_create(&a, &s.dev, NULL, &conf);
+	conf.srq = s.srq;
+	/* Of the receive queue that it does not have, any size. */
+	conf.cap.max_recv_wr = UINT32_MAX;
+	conf.cap.max_recv_sge = UINT32_MAX;
+	rdma_end_create(&b, &s.dev, NULL, &conf);
+	rdma_connect(&a, &b);
+	rdma_buf_create(&own, b.pd, LEN, 0, QP_REGION_RIGHTS);
+	rdma_buf_create(&from, a.pd, LEN, 0, QP_REGION_RIGHTS);
+	rdma_buf_fill(&from, QP_TAG_A);
+	recv(&s, 1, 1);
+	rdma_wr_send(&w, from.addr, 64, from.mr->lkey);
+	check_eq(rdma_do(&a, &w, NULL), IBV_WC_SUCCESS, "a send");
+	qp_expect(b.rcq, 1, IBV_WC_SUCCESS, "its receive");
+	check(!memcmp(s.buf.addr + 64, from.addr, 64), "the data arrives");
+	/* A key of the queue pair's own domain is of no use. */
+	check_errno(try_recv_in(&s, 2, &own), 0, "ibv_post_srq_recv");
+	rdma_wr_send(&w, from.addr, 64, from.mr->lkey);
+	check_eq(rdma_do(&a, &w, NULL), IBV_WC_REM_OP_ERR, "a send");
+	qp_expect(b.rcq, 2, IBV_WC_LOC_PROT_ERR, "its receive");
+	rdma_buf_destroy(&from);
+	rdma_buf_destroy(&own);
+	rdma_end_destroy(&a);
+	rdma_end_destroy(&b);
+	check_errno(ibv_destroy_srq(s.srq), 0, "ibv_destroy_srq");
+	rdma_buf_destroy(&s.buf);
+	close_bare(&s);
+}
+
 static void in_use(long arg)
 {
 	struct shared s;
@@ -304,11 +354,12 @@ void qp_srq_cases(void)
 	ktap_add("ibv_post_srq_recv(3)", two_takers, IBV_QPT_RC, 60, "srq.two-takers");
 	ktap_add("ibv_post_srq_recv(3)", two_takers, IBV_QPT_UC, 60,
 		 "srq.two-takers.uc");
-	ktap_add("10.2.9.3: limit", limit, 0, 0, "srq.limit");
+	ktap_add("ibv_modify_srq(3): limit", limit, 0, 0, "srq.limit");
 	ktap_add("ibv_modify_srq(3): IBV_SRQ_MAX_WR", resized, 0, 30, "srq.resize");
 	ktap_add("ibv_post_srq_recv(3): ENOMEM", full, 0, 30, "srq.full");
 	ktap_add("9.7.5.2.8: RNR", not_ready, 0, 0, "srq.rnr");
-	ktap_add("11.6.3.4: last WQE reached", last_wqe, 0, 0, "srq.last-wqe");
+	ktap_add("ibv_get_async_event(3): last WQE reached", last_wqe, 0, 0, "srq.last-wqe");
+	ktap_add("ibv_create_srq(3): pd", other_domain, 0, 0, "srq.other-domain");
 	ktap_add("ibv_create_srq(3): EBUSY", in_use, 0, 0, "srq.in-use");
 	ktap_add("ibv_create_srq(3): max_srq_wr, max_srq_sge", bad_values, 0, 0,
 		 "srq.bad-values");

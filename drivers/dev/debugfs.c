@@ -143,7 +143,7 @@ static int objects_show(struct seq_file *file, void *unused)
 
 	for (i = 0; i < SMW_OBJECTS; i++)
 		seq_printf(file, "%s %d\n", names[i], atomic_read(&link->objects[i]));
-	seq_printf(file, "key %d\n", atomic_read(&link->keys.table.nelems));
+	seq_printf(file, "key %d\n", smw_keytab_count(&link->keys));
 	return 0;
 }
 

@@ -88,7 +88,8 @@ static int mr_publish(struct smw_link *link, struct smw_mr *mr)
 
 	if (err)
 		return err;
-	mr->key = smw_key_compose(mr->entry.index, get_random_u32());
+	/* A packet may look already; it finds the region not live. */
+	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, get_random_u32()));
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
 	/* Pairs with the acquire in mr_judge(). */

@@ -268,8 +268,8 @@ u64 smw_window_accesses(const struct smw_window *window)
 EXPORT_SYMBOL_IF_KUNIT(smw_window_accesses);
 
 /*
- * Refusals are few, since over RC each ends a connection: they are counted in
- * the window itself, approximately. What people are told was compared is safe
+ * Over RC each refusal ends a connection, and over UC a peer that goes on is not
+ * served well: they are counted in the window itself, approximately. What people are told was compared is safe
  * to look at only while the window is live and held.
  */
 static void note_window_refusal(struct smw_link *link, struct smw_window *window,
@@ -324,9 +324,9 @@ static struct smw_mr *judge_region(struct smw_link *link, struct smw_mr *mr,
 {
 	/* Pairs with the release in mr.c. */
 	facts->live = smp_load_acquire(&mr->live);
-	/* The key comes, and PD and rights change, while it is not. */
+	facts->key = READ_ONCE(mr->key);
+	/* PD and rights change while it is not. */
 	if (facts->live) {
-		facts->key = mr->key;
 		facts->same_pd = mr->ibmr.pd == access->pd;
 		facts->rights = mr->rights;
 	}
@@ -404,7 +404,7 @@ int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 		err = -ENOMEM;
 		goto err_release;
 	}
-	window->accesses = alloc_percpu(u64);
+	window->accesses = alloc_percpu_gfp(u64, GFP_KERNEL_ACCOUNT);
 	if (!window->accesses) {
 		err = -ENOMEM;
 		goto err_free;

@@ -52,7 +52,8 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer)
  */
 static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
 {
-	switch (smw_qp_state(peer)) {
+	/* Pairs with the cmpxchg of modify: what is read below is of this state. */
+	switch (smp_load_acquire(&peer->state)) {
 	case IB_QPS_RTR:
 	case IB_QPS_RTS:
 	case IB_QPS_SQD:

@@ -136,6 +136,7 @@ static void set_una(struct smw_qp *qp, u32 una)
 	req->retries = qp->retry_cnt;
 	req->rnr_retries = qp->rnr_retry;
 	req->rnr_repeated = 0;
+	req->rnr_wait = false;
 	req->retransmitting = false;
 	smw_completer_advance(qp);
 	/* Acknowledged beyond what was sent again: skip that. */

@@ -14,11 +14,6 @@ static_assert((int)IB_WC_RECV == 128);
 static_assert((int)IB_WC_GENERAL_ERR == 21);
 static_assert((int)IB_WC_LOCAL_INV == (int)IB_UVERBS_WC_LOCAL_INV);
 
-static struct ib_ucontext *ucontext_of(struct ib_udata *udata)
-{
-	return rdma_udata_to_uverbs_attr_bundle(udata)->context;
-}
-
 static int cq_check_size(int cqe)
 {
 	return cqe < 1 || cqe > SMW_MAX_CQE ? -EINVAL : 0;
@@ -40,8 +35,9 @@ int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ);
 	if (err)
 		return err;
+	mutex_init(&cq->resize_lock);
 	spin_lock_init(&cq->lock);
-	err = smw_ring_create(&cq->ring, ucontext_of(udata), attr->cqe, CQE_SIZE,
+	err = smw_ring_create(&cq->ring, udata, attr->cqe, CQE_SIZE,
 			      &resp.mi);
 	if (err)
 		goto err_release;
@@ -67,17 +63,34 @@ int smw_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 	return 0;
 }
 
-/* Move completions that wait in the old ring to @to; false if they do not fit. */
-static bool cq_move(struct smw_cq *cq, struct smw_ring *to)
+/*
+ * Completions that wait move to the new ring, in turns, since packets wait for the
+ * lock; then it takes the place of the old one. False where they do not fit.
+ */
+static bool cq_change_ring(struct smw_cq *cq, struct smw_ring *to)
 {
-	u32 from = smw_ring_user_consumer(&cq->ring);
-	u32 count = (cq->ring.index - from) & cq->ring.mask;
+	struct smw_ring *from = &cq->ring;
+	u32 start, waiting, part;
+	u32 done = 0;
 
-	if (count > to->mask)
-		return false;
-	smw_ring_carry(to, &cq->ring, from, count);
-	smw_ring_produce(to, count);
-	return true;
+	spin_lock_bh(&cq->lock);
+	start = smw_ring_user_consumer(from);
+	while ((waiting = (from->index - start) & from->mask) > done &&
+	       waiting <= to->mask) {
+		part = min(waiting - done, smw_ring_turn(from));
+		smw_ring_carry(to, done, from, start + done, part);
+		done += part;
+		spin_unlock_bh(&cq->lock);
+		cond_resched();
+		spin_lock_bh(&cq->lock);
+	}
+	if (waiting <= done) {
+		smw_ring_produce(to, done);
+		swap(*from, *to);
+		cq->ibcq.cqe = from->mask;
+	}
+	spin_unlock_bh(&cq->lock);
+	return waiting <= done;
 }
 
 int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
@@ -85,25 +98,20 @@ int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	struct rxe_resize_cq_resp resp = {};
 	struct smw_cq *cq = smw_cq_of(ibcq);
 	struct smw_ring ring = {};
-	bool moved;
 	int err;
 
 	if (!udata || udata->outlen < sizeof(resp) || cq_check_size(cqe))
 		return -EINVAL;
-	err = smw_ring_create(&ring, ucontext_of(udata), cqe, CQE_SIZE, &resp.mi);
+	err = smw_ring_create(&ring, udata, cqe, CQE_SIZE, &resp.mi);
 	if (err)
 		return err;
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		goto out;
-	spin_lock_bh(&cq->lock);
-	moved = cq_move(cq, &ring);
-	if (moved) {
-		swap(cq->ring, ring);
-		ibcq->cqe = cq->ring.mask;
-	}
-	spin_unlock_bh(&cq->lock);
-	err = moved ? 0 : -EINVAL;
+	/* The user keeps from polling meanwhile: what it consumed would come again. */
+	mutex_lock(&cq->resize_lock);
+	err = cq_change_ring(cq, &ring) ? 0 : -EINVAL;
+	mutex_unlock(&cq->resize_lock);
 out:
 	smw_ring_destroy(&ring);
 	return err;

@@ -3,7 +3,6 @@
 
 #include <linux/random.h>
 #include <linux/xarray.h>
-#include <rdma/uverbs_ioctl.h>
 
 #include <smw/carrier.h>
 #include <smw/requester.h>
@@ -18,7 +17,8 @@
 #define POST_TURNS 256
 
 /* What a queue pair may cost besides its rings, at its deepest. */
-static_assert(sizeof(struct smw_qp) +
+static_assert(IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) ||
+	      sizeof(struct smw_qp) +
 	      SMW_MAX_RD_ATOMIC * sizeof(struct smw_rd_atomic) <= SZ_4K);
 
 /*
@@ -143,9 +143,11 @@ static int qp_check(const struct ib_qp_init_attr *init)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
-	if (cap->max_send_wr > SMW_MAX_QP_WR || cap->max_recv_wr > SMW_MAX_QP_WR ||
-	    cap->max_send_sge > SMW_MAX_SGE || cap->max_recv_sge > SMW_MAX_SGE ||
+	if (cap->max_send_wr > SMW_MAX_QP_WR || cap->max_send_sge > SMW_MAX_SGE ||
 	    cap->max_inline_data > SMW_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq &&
+	    (cap->max_recv_wr > SMW_MAX_QP_WR || cap->max_recv_sge > SMW_MAX_SGE))
 		return -EINVAL;
 	return 0;
 }
@@ -157,7 +159,7 @@ static u32 send_tail(const struct ib_qp_cap *cap)
 		     cap->max_inline_data);
 }
 
-static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
+static int create_send_side(struct smw_qp *qp, struct ib_udata *udata,
 			    struct ib_qp_cap *cap, struct mminfo *info)
 {
 	struct smw_requester *req = &qp->requester;
@@ -165,7 +167,7 @@ static int create_send_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 	int err;
 
 	spin_lock_init(&req->lock);
-	err = smw_ring_create(&req->ring, uctx, max(cap->max_send_wr, 1u),
+	err = smw_ring_create(&req->ring, udata, max(cap->max_send_wr, 1u),
 			      sizeof(struct rxe_send_wqe) + tail, info);
 	if (err)
 		return err;
@@ -187,10 +189,10 @@ static void destroy_send_side(struct smw_qp *qp)
 	smw_ring_destroy(&qp->requester.ring);
 }
 
-/* Of a queue pair with a shared receive queue these have no meaning. */
-static int create_receive_ring(struct smw_responder *rsp, struct ib_ucontext *uctx,
+static int create_receive_ring(struct smw_responder *rsp, struct ib_udata *udata,
 			       struct ib_qp_cap *cap, struct mminfo *info)
 {
+	/* With a shared receive queue the sizes of an own one have no meaning. */
 	if (rsp->srq) {
 		rsp->max_sge = rsp->srq->max_sge;
 		cap->max_recv_wr = 0;
@@ -199,12 +201,12 @@ static int create_receive_ring(struct smw_responder *rsp, struct ib_ucontext *uc
 	}
 	rsp->max_sge = max(cap->max_recv_sge, 1u);
 	cap->max_recv_sge = rsp->max_sge;
-	return smw_ring_create(&rsp->ring, uctx, max(cap->max_recv_wr, 1u),
+	return smw_ring_create(&rsp->ring, udata, max(cap->max_recv_wr, 1u),
 			       struct_size_t(struct rxe_recv_wqe, dma.sge, rsp->max_sge),
 			       info);
 }
 
-static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
+static int create_receive_side(struct smw_qp *qp, struct ib_udata *udata,
 			       struct ib_qp_cap *cap, struct mminfo *info)
 {
 	struct smw_responder *rsp = &qp->responder;
@@ -212,7 +214,7 @@ static int create_receive_side(struct smw_qp *qp, struct ib_ucontext *uctx,
 
 	spin_lock_init(&rsp->lock);
 	skb_queue_head_init(&rsp->backlog);
-	err = create_receive_ring(rsp, uctx, cap, info);
+	err = create_receive_ring(rsp, udata, cap, info);
 	if (err)
 		return err;
 	rsp->receive = kzalloc(struct_size(rsp->receive, sge, rsp->max_sge),
@@ -251,14 +253,13 @@ static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init
 static int qp_create_queues(struct smw_qp *qp, struct ib_qp_init_attr *init,
 			    struct ib_udata *udata)
 {
-	struct ib_ucontext *uctx = rdma_udata_to_uverbs_attr_bundle(udata)->context;
 	struct rxe_create_qp_resp resp = {};
 	int err;
 
-	err = create_send_side(qp, uctx, &init->cap, &resp.sq_mi);
+	err = create_send_side(qp, udata, &init->cap, &resp.sq_mi);
 	if (err)
 		return err;
-	err = create_receive_side(qp, uctx, &init->cap, &resp.rq_mi);
+	err = create_receive_side(qp, udata, &init->cap, &resp.rq_mi);
 	if (err)
 		goto err_send;
 	qp->cap = init->cap;

@@ -159,7 +159,7 @@ static void set_requester(struct smw_qp *qp, const struct ib_qp_attr *attr, int 
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
 		qp->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_DEST_QPN)
-		qp->dest_qpn = attr->dest_qp_num;
+		WRITE_ONCE(qp->dest_qpn, attr->dest_qp_num);
 }
 
 static void set_responder(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
@@ -212,7 +212,7 @@ static void set_attributes(struct smw_qp *qp, const struct ib_qp_attr *attr, int
 
 /*
  * Requests are executed under this lock, and look at the state there: in ERR not
- * one more byte moves.
+ * one more byte of a request moves.
  */
 static void await_responder(struct smw_qp *qp)
 {

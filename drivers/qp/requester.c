@@ -350,7 +350,10 @@ static bool transmit(struct smw_qp *qp, struct smw_send *send, u32 *budget)
 
 	if (must_wait(qp, send))
 		return false;
-	/* What is on the wire must not be overtaken. */
+	/*
+	 * What is on the wire must not be overtaken. On UC nothing tells how far
+	 * that is: where the path changes, what comes late counts as a gap.
+	 */
 	if (!in_flight(req))
 		peer = smw_carrier_peer(qp);
 	start_request(qp, send);

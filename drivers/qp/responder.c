@@ -118,8 +118,7 @@ static void refuse_duplicate(struct smw_qp *qp, u32 psn, enum smw_reason reason,
 {
 	const struct smw_reason_info *info = smw_reason_info(reason);
 
-	if (info->counter < SMW_COUNTERS)
-		smw_count(qp->link, info->counter);
+	count_reason(qp, info);
 	if (info->answer == SMW_ANSWER_NAK)
 		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
 				 qp->responder.msn);
@@ -150,6 +149,12 @@ static enum smw_reason take_receive(struct smw_qp *qp)
 	return reason;
 }
 
+/* A receive's lkeys are of the domain of the queue that it was posted to. */
+static const struct ib_pd *receive_pd(const struct smw_qp *qp)
+{
+	return qp->responder.srq ? qp->responder.srq->ibsrq.pd : qp->ibqp.pd;
+}
+
 static enum smw_reason place_in_receive(struct smw_qp *qp, u32 bytes,
 					struct smw_cursor *payload)
 {
@@ -158,7 +163,7 @@ static enum smw_reason place_in_receive(struct smw_qp *qp, u32 bytes,
 
 	if (bytes > rsp->receive->length - rsp->offset)
 		return SMW_RECV_TOO_SHORT;
-	smw_cursor_sges(&target, qp->link, qp->ibqp.pd, rsp->receive->sge,
+	smw_cursor_sges(&target, qp->link, receive_pd(qp), rsp->receive->sge,
 			rsp->receive->num_sge, SMW_LOCAL_WRITE, SMW_HOLD_RECEIVE);
 	smw_cursor_skip(&target, rsp->offset);
 	smw_copy(&target, payload, bytes);
@@ -362,7 +367,8 @@ static void receive_reliable(struct smw_qp *qp, const struct smw_packet *packet,
 /*
  * A gap ends the message that it is in; the first packet of a message is taken
  * whatever came before (IBTA 9.8.2.1). What is refused is dropped in silence,
- * with the rest of its message (9.9.4), and the receive waits for the next one.
+ * with the rest of its message (9.9.4), and the receive waits for the next one,
+ * also where it came from a shared queue.
  */
 static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packet,
 			       struct smw_cursor *payload)
@@ -384,7 +390,8 @@ static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packe
 	rsp->message = SMW_MESSAGE_NONE;
 	rsp->psn = smw_psn_add(packet->psn, packet->span);
 	info = smw_reason_info(reason);
-	if (reason == SMW_RNR)
+	/* The rest of a message that was given up is no mistake of the sender's. */
+	if (reason == SMW_RNR || reason == SMW_BAD_ORDER)
 		smw_count(qp->link, SMW_COUNT_DROPPED);
 	else
 		count_reason(qp, info);
@@ -454,7 +461,7 @@ void smw_responder_flush(struct smw_qp *qp)
 		__skb_queue_purge(&rsp->backlog);
 	}
 	spin_unlock_bh(&rsp->lock);
-	/* 11.6.3.4: it takes no more receives from the shared queue. */
+	/* It takes no more receives from the shared queue (ibv_get_async_event(3)). */
 	if (last)
 		smw_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 /**
  * struct smw_ring_memory - a ring's memory and its place in the mmap space
@@ -17,9 +18,10 @@ struct smw_ring_memory {
 	struct rxe_queue_buf *buf;
 };
 
-int smw_ring_create(struct smw_ring *ring, struct ib_ucontext *uctx, u32 entries,
+int smw_ring_create(struct smw_ring *ring, struct ib_udata *udata, u32 entries,
 		    u32 element_size, struct mminfo *info)
 {
+	struct ib_ucontext *uctx = rdma_udata_to_uverbs_attr_bundle(udata)->context;
 	u32 slots = roundup_pow_of_two(entries + 1);
 	u32 shift = order_base_2(element_size);
 	size_t size = PAGE_ALIGN(sizeof(struct rxe_queue_buf) + ((size_t)slots << shift));
@@ -71,17 +73,20 @@ void smw_ring_reset(struct smw_ring *ring)
 	smw_ring_consume(ring, 0);
 }
 
-void smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 index,
+void smw_ring_carry(struct smw_ring *to, u32 at, const struct smw_ring *from, u32 index,
 		    u32 count)
 {
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		memcpy(smw_ring_element(to, i), smw_ring_element(from, index + i),
+		memcpy(smw_ring_element(to, at + i), smw_ring_element(from, index + i),
 		       1UL << from->shift);
 }
 
-/* remap_vmalloc_range() takes vmalloc_user() memory alone, which is not charged. */
+/*
+ * remap_vmalloc_range() takes vmalloc_user() memory alone, which is not charged.
+ * Nor is this aligned for caches that alias: no such CPU has this driver.
+ */
 static int map_pages(struct vm_area_struct *vma, void *buf)
 {
 	unsigned long at;

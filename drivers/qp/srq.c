@@ -30,7 +30,7 @@ bool smw_srq_take(struct smw_srq *srq, struct smw_receive *receive,
 
 	spin_lock(&srq->lock);
 	taken = smw_wqe_take_receive(&srq->ring, srq->max_sge, receive, reason);
-	/* Armed once for each time it is set (10.2.9.3). */
+	/* Once for each time it is set (ibv_modify_srq(3)). */
 	limit = taken && srq->limit && left(&srq->ring) < srq->limit;
 	if (limit)
 		srq->limit = 0;
@@ -38,11 +38,6 @@ bool smw_srq_take(struct smw_srq *srq, struct smw_receive *receive,
 	if (limit)
 		raise_limit(srq);
 	return taken;
-}
-
-static struct ib_ucontext *ucontext_of(struct ib_udata *udata)
-{
-	return rdma_udata_to_uverbs_attr_bundle(udata)->context;
 }
 
 static u32 usable(const struct smw_ring *ring)
@@ -53,17 +48,9 @@ static u32 usable(const struct smw_ring *ring)
 static int create_ring(struct smw_srq *srq, struct smw_ring *ring, u32 max_wr,
 		       struct ib_udata *udata, struct mminfo *info)
 {
-	return smw_ring_create(ring, ucontext_of(udata), max_wr,
+	return smw_ring_create(ring, udata, max_wr,
 			       struct_size_t(struct rxe_recv_wqe, dma.sge, srq->max_sge),
 			       info);
-}
-
-/* srq_num names a queue to XRC, which is not here: any number will do. */
-static u32 next_number(void)
-{
-	static atomic_t numbers;
-
-	return atomic_inc_return(&numbers);
 }
 
 int smw_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
@@ -83,12 +70,13 @@ int smw_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = smw_link_claim(link, SMW_OBJECT_SRQ, SMW_MAX_SRQ);
 	if (err)
 		return err;
+	mutex_init(&srq->modify_lock);
 	spin_lock_init(&srq->lock);
 	srq->max_sge = max(attr->max_sge, 1u);
 	err = create_ring(srq, &srq->ring, attr->max_wr, udata, &resp.mi);
 	if (err)
 		goto err_release;
-	resp.srq_num = next_number();
+	/* resp.srq_num names a queue to XRC, which is not here. */
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_ring;
@@ -112,18 +100,35 @@ int smw_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return 0;
 }
 
-/* Receives that wait move to the new ring; false where they do not fit. */
-static bool move_receives(struct smw_srq *srq, struct smw_ring *to)
+/*
+ * Receives that wait move to the new ring, in turns, since packets wait for the
+ * lock; then it takes the place of the old one. False where they do not fit.
+ */
+static bool change_ring(struct smw_srq *srq, struct smw_ring *to)
 {
-	u32 count = left(&srq->ring);
+	struct smw_ring *from = &srq->ring;
+	u32 start, waiting, part, taken;
+	u32 done = 0;
 
-	if (count > usable(to))
-		return false;
-	smw_ring_carry(to, &srq->ring, srq->ring.index, count);
-	/* To a work queue the user is the producer. */
-	smw_ring_user_produced(to, count);
-	swap(srq->ring, *to);
-	return true;
+	spin_lock_bh(&srq->lock);
+	start = from->index;
+	while ((waiting = (smw_ring_user_producer(from) - start) & from->mask) > done &&
+	       waiting <= usable(to)) {
+		part = min(waiting - done, smw_ring_turn(from));
+		smw_ring_carry(to, done, from, start + done, part);
+		done += part;
+		spin_unlock_bh(&srq->lock);
+		cond_resched();
+		spin_lock_bh(&srq->lock);
+	}
+	if (waiting <= done) {
+		taken = (from->index - start) & from->mask;
+		smw_ring_user_produced(to, done);
+		smw_ring_consume(to, min(taken, done));
+		swap(*from, *to);
+	}
+	spin_unlock_bh(&srq->lock);
+	return waiting <= done;
 }
 
 static int resize(struct smw_srq *srq, u32 max_wr, struct ib_udata *udata)
@@ -131,54 +136,66 @@ static int resize(struct smw_srq *srq, u32 max_wr, struct ib_udata *udata)
 	struct rxe_modify_srq_cmd cmd;
 	struct smw_ring ring = {};
 	struct mminfo info = {};
-	bool moved;
 	int err;
 
-	if (max_wr > SMW_MAX_SRQ_WR || !max_wr)
-		return -EINVAL;
 	err = ib_copy_from_udata(&cmd, udata, sizeof(cmd));
 	if (err)
 		return err;
 	err = create_ring(srq, &ring, max_wr, udata, &info);
 	if (err)
 		return err;
-	err = copy_to_user(u64_to_user_ptr(cmd.mmap_info_addr), &info, sizeof(info)) ?
-	      -EFAULT : 0;
-	if (!err) {
-		spin_lock_bh(&srq->lock);
-		moved = move_receives(srq, &ring);
-		spin_unlock_bh(&srq->lock);
-		err = moved ? 0 : -EINVAL;
-	}
+	if (copy_to_user(u64_to_user_ptr(cmd.mmap_info_addr), &info, sizeof(info)))
+		err = -EFAULT;
+	else if (!change_ring(srq, &ring))
+		err = -EINVAL;
 	smw_ring_destroy(&ring);
 	return err;
+}
+
+static int check_modify(const struct smw_srq *srq, const struct ib_srq_attr *attr,
+			enum ib_srq_attr_mask mask, const struct ib_udata *udata)
+{
+	u32 limit = mask & IB_SRQ_LIMIT ? attr->srq_limit : srq->limit;
+	u32 max_wr = mask & IB_SRQ_MAX_WR ? attr->max_wr : usable(&srq->ring);
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
+		return -EINVAL;
+	if (!max_wr || max_wr > SMW_MAX_SRQ_WR || limit > max_wr)
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR &&
+	    (!udata || udata->inlen < sizeof(struct rxe_modify_srq_cmd)))
+		return -EINVAL;
+	return 0;
+}
+
+static int modify_locked(struct smw_srq *srq, const struct ib_srq_attr *attr,
+			 enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	int err;
+
+	spin_lock_bh(&srq->lock);
+	err = check_modify(srq, attr, mask, udata);
+	spin_unlock_bh(&srq->lock);
+	if (!err && mask & IB_SRQ_MAX_WR)
+		err = resize(srq, attr->max_wr, udata);
+	if (err || !(mask & IB_SRQ_LIMIT))
+		return err;
+	spin_lock_bh(&srq->lock);
+	srq->limit = attr->srq_limit;
+	spin_unlock_bh(&srq->lock);
+	return 0;
 }
 
 int smw_srq_modify(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct smw_srq *srq = smw_srq_of(ibsrq);
-	u32 most;
 	int err;
 
-	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
-		return -EINVAL;
-	most = mask & IB_SRQ_MAX_WR ? attr->max_wr : usable(&srq->ring);
-	if (mask & IB_SRQ_LIMIT && attr->srq_limit > most)
-		return -EINVAL;
-	if (mask & IB_SRQ_MAX_WR) {
-		if (!udata || udata->inlen < sizeof(struct rxe_modify_srq_cmd))
-			return -EINVAL;
-		err = resize(srq, attr->max_wr, udata);
-		if (err)
-			return err;
-	}
-	if (mask & IB_SRQ_LIMIT) {
-		spin_lock_bh(&srq->lock);
-		srq->limit = attr->srq_limit;
-		spin_unlock_bh(&srq->lock);
-	}
-	return 0;
+	mutex_lock(&srq->modify_lock);
+	err = modify_locked(srq, attr, mask, udata);
+	mutex_unlock(&srq->modify_lock);
+	return err;
 }
 
 int smw_srq_query(struct ib_srq *ibsrq, struct ib_srq_attr *attr)

@@ -6,9 +6,8 @@
  */
 #include <smw/wqe.h>
 
-#include <smw/srq.h>
-
 #include <smw/requester.h>
+#include <smw/srq.h>
 
 static_assert(sizeof(struct smw_sge) == sizeof(struct rxe_sge));
 static_assert(offsetof(struct smw_sge, addr) == offsetof(struct rxe_sge, addr));
@@ -76,6 +75,7 @@ static enum smw_reason take_target(struct smw_qp *qp, struct smw_send *send,
 {
 	if (send->flags & IB_SEND_INLINE)
 		return SMW_WQE_OPCODE;
+	/* UC has neither: there it is always 0. */
 	if (!qp->max_rd_atomic)
 		return SMW_WQE_OPCODE;
 	return take_sges(qp, send, wqe, shared);

@@ -74,7 +74,7 @@ struct smw_cursor {
  * smw_cursor_sges() - a cursor on a scatter list
  * @cursor: to initialise
  * @link: the link whose keys the list names
- * @pd: PD of the queue pair
+ * @pd: PD that the keys must be of
  * @list: the elements, private memory
  * @count: how many
  * @rights: SMW_LOCAL_WRITE for a target, 0 for a source

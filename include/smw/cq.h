@@ -17,6 +17,7 @@
 /**
  * struct smw_cq - a completion queue
  * @ibcq: what the RDMA core knows of it
+ * @resize_lock: serialises resize; outside @lock
  * @lock: protects everything below
  * @ring: completions, struct ib_uverbs_wc in 64-byte elements
  * @notify: what req_notify_cq asked for and has not had: 0,
@@ -25,6 +26,7 @@
  */
 struct smw_cq {
 	struct ib_cq ibcq;
+	struct mutex resize_lock;
 	spinlock_t lock;
 	struct smw_ring ring;
 	u8 notify;

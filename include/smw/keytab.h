@@ -91,4 +91,10 @@ void smw_keytab_remove(struct smw_keytab *tab, struct smw_key_entry *entry);
  */
 struct smw_key_entry *smw_keytab_find(struct smw_keytab *tab, u32 index);
 
+/* How many keys there are, of windows and regions. */
+static inline int smw_keytab_count(const struct smw_keytab *tab)
+{
+	return atomic_read(&tab->table.nelems);
+}
+
 #endif /* SMW_KEYTAB_H */

@@ -29,7 +29,8 @@ void smw_requester_retry(struct smw_qp *qp);
 
 /**
  * smw_requester_flush() - complete every send with a flush error
- * @qp: a queue pair in ERR or SQE; requester.lock is taken here
+ * @qp: a queue pair in ERR, where UC goes too (SQE is not used);
+ *      requester.lock is taken here
  */
 void smw_requester_flush(struct smw_qp *qp);
 

@@ -74,9 +74,10 @@ struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64
  * @psn: PSN of the response that the part begins with
  * @bytes: bytes of the part, > 0
  * @source: out: where they are, until smw_cursor_release()
- * @response: out: the NAK to send where the part is refused
+ * @response: out: the NAK to send where the part is refused, if any
  *
- * Return: false where it is refused; the queue pair is in ERR then.
+ * Return: false where it is refused; unless a duplicate had asked for it, the
+ * queue pair is in ERR then.
  */
 bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
 			u32 psn, u32 bytes, struct smw_cursor *source,

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_user_rxe.h>
+#include <smw/link.h>
 
 struct smw_ring_memory;
 
@@ -35,14 +36,14 @@ struct smw_ring {
 /**
  * smw_ring_create() - make a ring and offer it for mmap
  * @ring: to initialise
- * @uctx: user context that will map it
+ * @udata: of the command; its user context will map the ring
  * @entries: elements that must fit, 1 or more; one more slot stays empty
  * @element_size: bytes of an element; rounded up to a power of two
  * @info: out: where to map it, for the response to user space
  *
  * Return: 0 or a negative errno.
  */
-int smw_ring_create(struct smw_ring *ring, struct ib_ucontext *uctx, u32 entries,
+int smw_ring_create(struct smw_ring *ring, struct ib_udata *udata, u32 entries,
 		    u32 element_size, struct mminfo *info);
 
 /**
@@ -104,14 +105,21 @@ static inline void smw_ring_user_produced(struct smw_ring *ring, u32 index)
 }
 
 /**
- * smw_ring_carry() - copy elements to the beginning of another ring
- * @to: an empty ring of the same element size, or a greater one
+ * smw_ring_carry() - copy elements to another ring
+ * @to: a ring of the same element size
+ * @at: first slot to fill
  * @from: the old ring
  * @index: first element to copy
- * @count: how many, at most @to->mask
+ * @count: how many
  */
-void smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 index,
+void smw_ring_carry(struct smw_ring *to, u32 at, const struct smw_ring *from, u32 index,
 		    u32 count);
+
+/* How many elements one turn under a lock may copy. */
+static inline u32 smw_ring_turn(const struct smw_ring *ring)
+{
+	return SMW_TURN_BYTES >> ring->shift;
+}
 
 /* The RDMA core's operations on mappings. */
 int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);

@@ -14,6 +14,7 @@ struct smw_receive;
 /**
  * struct smw_srq - a shared receive queue
  * @ibsrq: what the RDMA core knows of it
+ * @modify_lock: serialises modify; outside @lock
  * @lock: protects everything below; inside every responder.lock
  * @ring: the receives; @ring.index is the next one to take
  * @max_sge: elements of a receive
@@ -22,6 +23,7 @@ struct smw_receive;
  */
 struct smw_srq {
 	struct ib_srq ibsrq;
+	struct mutex modify_lock;
 	spinlock_t lock;
 	struct smw_ring ring;
 	u32 max_sge;
