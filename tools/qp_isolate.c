@@ -94,14 +94,14 @@ static void not_unicast(long arg)
 	own = e.dev.gid;
 	check_errno(rdma_to_init(&e.a), 0, "to INIT");
 	for (size_t i = 0; i < ARRAY_SIZE(targets); i++) {
-		check(inet_pton(AF_INET6, targets[i], &e.dev.gid) == 1, "a GID");
+		check(inet_pton(AF_INET6, targets[i], &e.a.dgid) == 1, "a GID");
 		check(rdma_to_rtr(&e.a, 99, 0), "%s is no peer", targets[i]);
 	}
 	if (!subnet_broadcast(&own, &broadcast))
 		ktap_skip("the GID's subnet has no broadcast address");
-	e.dev.gid = broadcast;
+	e.a.dgid = broadcast;
 	check(rdma_to_rtr(&e.a, 99, 0), "the subnet's broadcast is no peer");
-	e.dev.gid = own;
+	e.a.dgid = own;
 	check_errno(rdma_to_rtr(&e.a, 99, 0), 0, "its own address is one");
 	qp_close(&e);
 }

@@ -208,6 +208,7 @@ void ring_open_shared(struct ring_env *e)
 void ring_close(struct ring_env *e)
 {
 	uint64_t start = rdma_now_us(), took;
+	struct ibv_pd *pd = e->a.pd;
 
 	rdma_buf_destroy(&e->secret);
 	rdma_buf_destroy(&e->abuf);
@@ -215,7 +216,7 @@ void ring_close(struct ring_env *e)
 	rdma_end_destroy(&e->a);
 	if (e->srq) {
 		check_errno(ibv_destroy_srq(e->srq), 0, "ibv_destroy_srq");
-		check_errno(ibv_dealloc_pd(e->a.pd), 0, "ibv_dealloc_pd");
+		check_errno(ibv_dealloc_pd(pd), 0, "ibv_dealloc_pd");
 	}
 	rdma_end_destroy(&e->b);
 	rdma_end_destroy(&e->c);

@@ -204,6 +204,7 @@ static void resized(long arg)
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
 		struct ibv_srq_attr attr = { .max_wr = i & 1 ? 3 : 500 };
 		struct rdma_wr w;
+		struct ibv_wc wc;
 
 		good_recv(&e, &s);
 		put_recv(&e, &s);
@@ -211,6 +212,7 @@ static void resized(long arg)
 		rdma_wr_send(&w, e.bbuf.addr, 100, e.bbuf.mr->lkey);
 		rdma_post(&e.b, rdma_wr_chain(&w, 1));
 		ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR);
+		check(rdma_wait_wc(e.b.scq, &wc, RDMA_WAIT_MS), "the send ends");
 		peer_sends(&e, 100);
 		ring_replace_qp(&e);
 	}
