@@ -18,6 +18,7 @@ static void make_parts(struct fail_env *e)
 	end->pd = e->q.a.pd;
 	end->scq = e->q.a.scq;
 	end->rcq = e->q.a.rcq;
+	end->dgid = e->q.dev.gid;
 }
 
 static int create_qp(struct fail_env *e)
