@@ -7,5 +7,5 @@ set -euo pipefail
 
 need_device
 wire_only
-export SMW_DEBUG_CASES='^(fence|destroy|order|uc)'
+export SMW_DEBUG_CASES='^(fence\.type2|destroy\.type2|order\.type2)'
 exec bash "$here/windows.sh"

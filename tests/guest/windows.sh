@@ -11,6 +11,6 @@ need_device
 claims=$(ibv_devinfo -v -d "$dev")
 [[ $claims == *MEM_WINDOW_TYPE_2B* && $claims =~ MEM_WINDOW[[:space:]] ]] ||
 	{ failed 'the device claims windows of type 1 and 2B'; finish; }
-on_debug "${SMW_DEBUG_CASES:-^(alloc\\.type|bind|invalidate\\.type|share|fence|destroy|order|uc)}"
+on_debug "${SMW_DEBUG_CASES:-^(alloc\\.type|bind\\.type2|invalidate\\.type2|fence|destroy\\.(type2|qp)|order|uc)}"
 # It prints KTAP, with its own plan.
 exec "$top/tools/mwcheck" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" "${only[@]}"
