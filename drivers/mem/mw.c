@@ -269,8 +269,8 @@ EXPORT_SYMBOL_IF_KUNIT(smw_window_accesses);
 
 /*
  * Over RC each refusal ends a connection, and over UC a peer that goes on is not
- * served well: they are counted in the window itself, approximately. What people are told was compared is safe
- * to look at only while the window is live and held.
+ * served well: they are counted in the window itself, approximately. What people
+ * are told was compared is safe to look at only while the window is live and held.
  */
 static void note_window_refusal(struct smw_link *link, struct smw_window *window,
 				const struct smw_access *access,
