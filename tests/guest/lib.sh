@@ -74,7 +74,8 @@ bring_up() {
 	modprobe ib_uverbs
 	link_exists "$dev" || rdma link add "$dev" type "$driver" netdev "$netdev"
 	until_true 10 link_is_active "$dev" &&
-		until_true 10 gid_index "$dev" "${SMW_ADDR:-127.0.0.1}" >/dev/null
+		until_true 10 gid_index "$dev" "${SMW_ADDR:-127.0.0.1}" >/dev/null &&
+		until_true 10 gid_index "$dev" "${SMW_ADDR6:-::1}" >/dev/null
 }
 
 take_down() {

@@ -100,12 +100,12 @@ load_by_alias() {
 }
 
 shows_itself() {
+	until_true 5 has_gid smw0 "$SMW_ADDR"
+	until_true 5 has_gid smw0 "$SMW_ADDR6"
 	rdma link show smw0/1 | grep 'state ACTIVE physical_state LINK_UP netdev eth0'
 	[[ $(<$sysfs/smw0/parent) == eth0 ]]
 	grep -q Ethernet $sysfs/smw0/ports/1/link_layer
 	[[ $(<$sysfs/smw0/ports/1/pkeys/0) == 0xffff ]]
-	has_gid smw0 "$SMW_ADDR"
-	has_gid smw0 "$SMW_ADDR6"
 	ibv_devinfo -v -d smw0 >"$scratch/devinfo"
 	grep -q MEM_WINDOW$ "$scratch/devinfo"
 	grep -q MEM_WINDOW_TYPE_2B "$scratch/devinfo"
@@ -181,8 +181,8 @@ names_of_64() {
 loopback() {
 	add smw1 lo
 	link_is_active smw1
-	has_gid smw1 127.0.0.1
-	has_gid smw1 ::1
+	until_true 5 has_gid smw1 127.0.0.1
+	until_true 5 has_gid smw1 ::1
 	active_mtu_is smw1 4096
 	ip addr add 127.0.0.9/32 dev lo
 	until_true 5 has_gid smw1 127.0.0.9
