@@ -685,4 +685,7 @@ else
 	skip 'rdma_rxe first: port taken; its exit takes our links along' 'no rdma_rxe'
 	skip 'rdma_rxe second: it does not load' 'no rdma_rxe'
 fi
+# The suites that follow find nothing of this one.
+ip netns delete far
+ip link delete spare
 finish
