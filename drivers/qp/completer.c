@@ -61,8 +61,9 @@ static void complete_oldest(struct smw_qp *qp, enum ib_wc_status status)
 		req->sending = next;
 		req->offset = 0;
 	}
-	post_completion(qp, send, status);
+	/* Who sees the completion may post in its place at once. */
 	smw_ring_consume(&req->ring, next);
+	post_completion(qp, send, status);
 }
 
 void smw_completer_flush_one(struct smw_qp *qp)
