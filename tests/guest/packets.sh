@@ -11,7 +11,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 netdev=near
-export SMW_ADDR=10.79.0.1
+export SMW_ADDR=10.79.0.1 SMW_ADDR6=fd79::1
 
 wire_up() {
 	local far
@@ -22,7 +22,7 @@ wire_up() {
 	ip link set near up
 	sysctl -q -w net.ipv6.conf.near.accept_dad=0
 	ip addr add "$SMW_ADDR/24" dev near
-	ip addr add fd79::1/64 dev near nodad
+	ip addr add "$SMW_ADDR6/64" dev near nodad
 	far=$(ip netns exec far cat /sys/class/net/remote/address)
 	ip neigh add 10.79.0.2 lladdr "$far" dev near
 	ip neigh add fd79::2 lladdr "$far" dev near
@@ -31,6 +31,5 @@ wire_up() {
 trap 'rm -rf "$scratch"; ip link delete near 2>/dev/null; ip netns delete far 2>/dev/null' EXIT
 wire_up
 need_device
-until_true 10 gid_index "$dev" fd79::1 >/dev/null
 /usr/bin/python3 -B "$here/packets.py" "$dev" "$(gid_index "$dev" "$SMW_ADDR")" \
-	"$(gid_index "$dev" fd79::1)" "${SMW_TEST_PACKETS:-}"
+	"$(gid_index "$dev" "$SMW_ADDR6")" "${SMW_TEST_PACKETS:-}"
