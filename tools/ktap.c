@@ -2,6 +2,7 @@
 #include "ktap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 #define DEFAULT_SECONDS	20
 #define REAP_SECONDS	10	/* a killed case may still be in the kernel */
 #define NAME_LEN	80
+#define JOBS_MAX	16
 #define OUTPUT_LEN	16384
 
 struct ktap_case {
@@ -38,10 +40,22 @@ struct outcome {
 	char output[OUTPUT_LEN];
 };
 
-struct ktap_options ktap_opt = { .gid_index = -1, .scale = 1 };
+/* A case and the process that it runs in. */
+struct running {
+	const struct ktap_case *c;	/* NULL: free */
+	pid_t pid;
+	int pidfd;
+	int out;		/* what it prints, -1 when it has ended that */
+	long long until;
+	struct outcome o;
+};
+
+struct ktap_options ktap_opt = { .gid_index = -1, .scale = 1, .jobs = 1 };
 
 static struct ktap_case *cases;
 static size_t num_cases;
+static struct running slots[JOBS_MAX];
+static const char *alone;	/* expression of ktap_alone() */
 
 static const struct option long_options[] = {
 	{ "list", no_argument, NULL, 'l' },
@@ -53,6 +67,7 @@ static const struct option long_options[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "seconds", required_argument, NULL, 't' },
 	{ "scale", required_argument, NULL, 'x' },
+	{ "jobs", required_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -67,7 +82,8 @@ static const char usage[] =
 	"  -s, --seed N         for cases that draw numbers\n"
 	"  -r, --rounds N       for cases that repeat themselves\n"
 	"  -t, --seconds N      likewise, those that know how to: so long\n"
-	"  -x, --scale N        multiply every deadline, for slow machines\n";
+	"  -x, --scale N        multiply every deadline, for slow machines\n"
+	"  -j, --jobs N         run so many cases at once, 1 to 16\n";
 
 void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
 	      const char *fmt, ...)
@@ -86,6 +102,11 @@ void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
 	va_start(ap, fmt);
 	vsnprintf(c->name, sizeof(c->name), fmt, ap);
 	va_end(ap);
+}
+
+void ktap_alone(const char *expression)
+{
+	alone = expression;
 }
 
 void ktap_note(const char *fmt, ...)
@@ -163,65 +184,74 @@ static bool collect(struct outcome *o, int fd)
 	return true;
 }
 
-/* Wait until the child ends, taking its output; false at the deadline. */
-static bool wait_child(struct outcome *o, int pidfd, int out, long long until)
-{
-	struct pollfd fds[2] = {
-		{ .fd = pidfd, .events = POLLIN },
-		{ .fd = out, .events = POLLIN },
-	};
-
-	for (;;) {
-		long long left = until - now_ms();
-
-		if (left <= 0)
-			return false;
-		if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
-			return false;
-		if (fds[1].revents && !collect(o, out))
-			fds[1].fd = -1;
-		else if (fds[0].revents && !(fds[1].revents & POLLIN))
-			return true;
-	}
-}
-
-/* In seconds. */
+/* In seconds; cases that run at once take longer each. */
 static unsigned int deadline(const struct ktap_case *c)
 {
-	return c->seconds * ktap_opt.scale + ktap_opt.seconds;
+	return c->seconds * ktap_opt.scale * ktap_opt.jobs + ktap_opt.seconds;
 }
 
-static void run_case(const struct ktap_case *c, struct outcome *o)
+static void start_case(struct running *r, const struct ktap_case *c)
 {
 	int pipefd[2];
-	int pidfd;
-	pid_t pid;
 
-	memset(o, 0, sizeof(*o));
+	memset(r, 0, sizeof(*r));
+	r->c = c;
 	fflush(stdout);
-	if (pipe(pipefd))
+	if (pipe2(pipefd, O_CLOEXEC))
 		abort();
-	pid = fork();
-	if (pid < 0)
+	r->pid = fork();
+	if (r->pid < 0)
 		abort();
-	if (!pid) {
+	if (!r->pid) {
 		close(pipefd[0]);
 		child(c, pipefd[1]);
 	}
 	close(pipefd[1]);
-	pidfd = pidfd_open(pid, 0);
-	if (!wait_child(o, pidfd, pipefd[0], now_ms() + 1000LL * deadline(c))) {
-		o->timed_out = true;
-		kill(-pid, SIGKILL);
-		kill(pid, SIGKILL);
-		o->stuck = !wait_child(o, pidfd, pipefd[0],
-				       now_ms() + 1000LL * REAP_SECONDS);
+	r->out = pipefd[0];
+	r->pidfd = pidfd_open(r->pid, 0);
+	r->until = now_ms() + 1000LL * deadline(c);
+}
+
+static void kill_case(const struct running *r)
+{
+	kill(-r->pid, SIGKILL);
+	kill(r->pid, SIGKILL);
+}
+
+/* Past its deadline it is killed; where that does not help, it is given up. */
+static bool past_deadline(struct running *r)
+{
+	if (now_ms() < r->until)
+		return false;
+	if (r->o.timed_out) {
+		r->o.stuck = true;
+		return true;
 	}
-	if (!o->stuck)
-		waitpid(pid, &o->status, 0);
-	kill(-pid, SIGKILL);	/* children that the case left behind */
-	close(pidfd);
-	close(pipefd[0]);
+	r->o.timed_out = true;
+	kill_case(r);
+	r->until = now_ms() + 1000LL * REAP_SECONDS;
+	return false;
+}
+
+/* Take what a case says; true when it has ended and said all. */
+static bool attend(struct running *r, short ended, short output)
+{
+	if (output && !collect(&r->o, r->out)) {
+		close(r->out);
+		r->out = -1;
+		output = 0;
+	}
+	return (ended && !(output & POLLIN)) || past_deadline(r);
+}
+
+static void end_case(struct running *r)
+{
+	if (!r->o.stuck)
+		waitpid(r->pid, &r->o.status, 0);
+	kill(-r->pid, SIGKILL);	/* children that the case left behind */
+	close(r->pidfd);
+	if (r->out >= 0)
+		close(r->out);
 }
 
 /* The last line of the output, for a reason to skip. */
@@ -296,35 +326,133 @@ static bool probe_says_yes(void (*probe)(void))
 	return waitpid(pid, &status, 0) == pid && !status;
 }
 
-static int run_all(const regex_t *only, void (*probe)(void))
+static bool wanted(const struct ktap_case *c, const regex_t *only)
+{
+	return !only || !regexec(only, c->name, 0, NULL, 0);
+}
+
+/* The next case from *i on, or NULL. */
+static const struct ktap_case *next_case(size_t *i, const regex_t *only)
+{
+	while (*i < num_cases && !wanted(&cases[*i], only))
+		++*i;
+	if (*i == num_cases)
+		return NULL;
+	return &cases[(*i)++];
+}
+
+static unsigned int num_running(void)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < ktap_opt.jobs; i++)
+		n += !!slots[i].c;
+	return n;
+}
+
+static bool is_alone(const struct ktap_case *c, const regex_t *alone_re)
+{
+	return c && alone && !regexec(alone_re, c->name, 0, NULL, 0);
+}
+
+static void start_in_free_slot(const struct ktap_case *c)
+{
+	for (unsigned int i = 0; i < ktap_opt.jobs; i++) {
+		if (!slots[i].c) {
+			start_case(&slots[i], c);
+			return;
+		}
+	}
+}
+
+/* Wait until a case has ended, and say which. */
+static struct running *await_case(void)
+{
+	struct pollfd fds[2 * JOBS_MAX];
+
+	for (;;) {
+		long long until = LLONG_MAX;
+
+		for (unsigned int i = 0; i < ktap_opt.jobs; i++) {
+			bool runs = slots[i].c;
+
+			fds[2 * i] = (struct pollfd){ runs ? slots[i].pidfd : -1, POLLIN, 0 };
+			fds[2 * i + 1] = (struct pollfd){ runs ? slots[i].out : -1, POLLIN, 0 };
+			if (runs && slots[i].until < until)
+				until = slots[i].until;
+		}
+		until -= now_ms();
+		if (poll(fds, 2 * ktap_opt.jobs, until > 0 ? (int)until : 0) < 0 &&
+		    errno != EINTR)
+			abort();
+		for (unsigned int i = 0; i < ktap_opt.jobs; i++)
+			if (slots[i].c && attend(&slots[i], fds[2 * i].revents,
+						 fds[2 * i + 1].revents))
+				return &slots[i];
+	}
+}
+
+static void stop_all(void)
+{
+	for (unsigned int i = 0; i < ktap_opt.jobs; i++) {
+		if (slots[i].c) {
+			kill_case(&slots[i]);
+			end_case(&slots[i]);
+			slots[i].c = NULL;
+		}
+	}
+}
+
+/* Run the cases; false where the device is gone. */
+static bool run_cases(const regex_t *only, const regex_t *alone_re,
+		      void (*probe)(void), struct totals *t)
+{
+	const struct ktap_case *next;
+	bool in_company = true;
+	size_t nr = 0;
+	size_t i = 0;
+
+	next = next_case(&i, only);
+	while (next || num_running()) {
+		unsigned int failed = t->fail;
+		struct running *r;
+
+		while (next && num_running() < ktap_opt.jobs &&
+		       (!num_running() || (in_company && !is_alone(next, alone_re)))) {
+			in_company = !is_alone(next, alone_re);
+			start_in_free_slot(next);
+			next = next_case(&i, only);
+		}
+		r = await_case();
+		end_case(r);
+		report(r->c, &r->o, ++nr, t);
+		r->c = NULL;
+		fflush(stdout);
+		if (t->fail != failed && !probe_says_yes(probe)) {
+			stop_all();
+			return false;
+		}
+	}
+	return true;
+}
+
+static int run_all(const regex_t *only, const regex_t *alone_re, void (*probe)(void))
 {
 	struct totals t = { 0, 0, 0 };
-	size_t wanted = 0;
-	size_t nr = 0;
+	size_t count = 0;
 
-	for (size_t i = 0; i < num_cases; i++)
-		if (!only || !regexec(only, cases[i].name, 0, NULL, 0))
-			wanted++;
-	if (!wanted) {
+	for (size_t i = 0; next_case(&i, only);)
+		count++;
+	if (!count) {
 		fputs("no case has such a name (see --list)\n", stderr);
 		return KTAP_USAGE;
 	}
 	if (!probe_says_yes(probe))
 		return KTAP_USAGE;
-	printf("KTAP version 1\n1..%zu\n", wanted);
-	for (size_t i = 0; i < num_cases; i++) {
-		unsigned int failed = t.fail;
-		static struct outcome o;
-
-		if (only && regexec(only, cases[i].name, 0, NULL, 0))
-			continue;
-		run_case(&cases[i], &o);
-		report(&cases[i], &o, ++nr, &t);
-		fflush(stdout);
-		if (t.fail != failed && !probe_says_yes(probe)) {
-			puts("Bail out! the device is gone");
-			return KTAP_USAGE;
-		}
+	printf("KTAP version 1\n1..%zu\n", count);
+	if (!run_cases(only, alone_re, probe, &t)) {
+		puts("Bail out! the device is gone");
+		return KTAP_USAGE;
 	}
 	printf("# Totals: pass:%u fail:%u xfail:0 xpass:0 skip:%u error:0\n",
 	       t.pass, t.fail, t.skip);
@@ -335,9 +463,10 @@ static int run_all(const regex_t *only, void (*probe)(void))
 
 static void list_cases(const regex_t *only)
 {
-	for (size_t i = 0; i < num_cases; i++)
-		if (!only || !regexec(only, cases[i].name, 0, NULL, 0))
-			printf("%-48s %s\n", cases[i].name, cases[i].clause);
+	const struct ktap_case *c;
+
+	for (size_t i = 0; (c = next_case(&i, only));)
+		printf("%-48s %s\n", c->name, c->clause);
 }
 
 static unsigned long number(const char *arg)
@@ -370,10 +499,11 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 {
 	bool have_only = false;
 	bool list = false;
+	regex_t alone_re;
 	regex_t only;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "lo:d:g:p:s:r:t:x:h", long_options,
+	while ((c = getopt_long(argc, argv, "lo:d:g:p:s:r:t:x:j:h", long_options,
 				NULL)) != -1) {
 		switch (c) {
 		case 'l':
@@ -406,6 +536,9 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 		case 'x':
 			ktap_opt.scale = (unsigned int)number(optarg);
 			break;
+		case 'j':
+			ktap_opt.jobs = (unsigned int)number(optarg);
+			break;
 		default:
 			fprintf(c == 'h' ? stdout : stderr, usage, argv[0]);
 			return c == 'h' ? KTAP_PASS : KTAP_USAGE;
@@ -413,6 +546,10 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 	}
 	if (!ktap_opt.scale)
 		ktap_opt.scale = 1;
+	if (!ktap_opt.jobs || ktap_opt.jobs > JOBS_MAX) {
+		fprintf(stderr, "--jobs is 1 to %d\n", JOBS_MAX);
+		return KTAP_USAGE;
+	}
 	if (optind < argc) {
 		fprintf(stderr, "not an option: %s\n", argv[optind]);
 		return KTAP_USAGE;
@@ -421,5 +558,7 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 		list_cases(have_only ? &only : NULL);
 		return KTAP_PASS;
 	}
-	return run_all(have_only ? &only : NULL, probe);
+	if (alone)
+		compile(&alone_re, alone);
+	return run_all(have_only ? &only : NULL, &alone_re, probe);
 }

@@ -18,6 +18,7 @@ struct ktap_options {
 	unsigned int rounds;	/* 0: each case's own number */
 	unsigned int seconds;	/* 0: as many rounds; else as long as that */
 	unsigned int scale;	/* multiplies every deadline */
+	unsigned int jobs;	/* how many cases run at once */
 };
 
 extern struct ktap_options ktap_opt;
@@ -30,6 +31,12 @@ typedef void (*ktap_fn)(long arg);
  */
 void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
 	      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * Cases whose name matches run while no other one does: they measure time, use
+ * the device up, or count what it has. For ktap_main(); one call.
+ */
+void ktap_alone(const char *expression);
 
 /*
  * Parse the command line, run what was asked for, return the exit status.

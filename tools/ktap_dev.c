@@ -9,7 +9,8 @@ void ktap_dev_open(struct rdma_dev *dev)
 	rdma_dev_open(dev, ktap_opt.device, ktap_opt.gid_index);
 }
 
-void ktap_dev_probe(void)
+/* The device is there, and queue pairs on it can be connected. */
+static void ktap_dev_probe(void)
 {
 	struct rdma_dev dev;
 
@@ -22,4 +23,19 @@ void ktap_dev_probe(void)
 			 ibv_get_device_name(dev.ctx->device),
 			 ibv_port_state_str(dev.port_attr.state));
 	rdma_dev_close(&dev);
+}
+
+/* Providers are loaded with the first list of devices: here, not in every case. */
+static void load_providers(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	if (list)
+		ibv_free_device_list(list);
+}
+
+int ktap_dev_main(int argc, char **argv)
+{
+	load_providers();
+	return ktap_main(argc, argv, ktap_dev_probe);
 }

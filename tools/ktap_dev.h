@@ -7,7 +7,7 @@
 
 void ktap_dev_open(struct rdma_dev *dev);
 
-/* For ktap_main(): the device is there, and queue pairs on it can be connected. */
-void ktap_dev_probe(void);
+/* ktap_main() for cases that need a device. */
+int ktap_dev_main(int argc, char **argv);
 
 #endif

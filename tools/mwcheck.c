@@ -21,5 +21,6 @@ int main(int argc, char **argv)
 	mw_process_cases();
 	mw_fence_cases();
 	mw_uc_cases();
-	return ktap_main(argc, argv, ktap_dev_probe);
+	ktap_alone("^(alloc\\.max-mw|destroy)");
+	return ktap_dev_main(argc, argv);
 }

@@ -14,5 +14,6 @@ int main(int argc, char **argv)
 	ring_recv_cases();
 	ring_race_cases();
 	ring_life_cases();
-	return ktap_main(argc, argv, ktap_dev_probe);
+	ktap_alone("^(race|life)");
+	return ktap_dev_main(argc, argv);
 }

@@ -9,4 +9,4 @@ set -euo pipefail
 need_device
 on_debug '^(wqe\.(opcodes|reg-mr|num-sge|one-word-bind|garbage)|index\.(send-producer|cq|unmapped)|recv\.garbage|srq\.(garbage|resize)|race|life)'
 # It prints KTAP, with its own plan.
-exec "$top/tools/ringtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" "${only[@]}"
+exec "$top/tools/ringtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" -j "$jobs" "${only[@]}"

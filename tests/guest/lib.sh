@@ -21,6 +21,10 @@ debug) slow=10 ;;
 kcsan) slow=4 ;;
 esac
 
+# How many cases a test program runs at once: more than there are CPUs, since some wait.
+# shellcheck disable=SC2034	# for the suites
+jobs=${SMW_TEST_JOBS:-4}
+
 # until_true SECONDS COMMAND...: wait for a condition, with a deadline.
 until_true() {
 	local end=$((SECONDS + $1 * slow))
@@ -124,9 +128,12 @@ both() {
 # wire_only: requests to queue pairs of this host go by packets too.
 wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }
 
-# on_debug REGEX: on the debug kernel, some five times slower, the cases that move
-# locks, lifetimes and memory; on the stock kernel all of them.
+# on_debug REGEX: on the debug kernel, some eight times slower, the cases that move
+# locks, lifetimes and memory, each by one way; on the stock kernel all of them.
 on_debug() {
 	only=()
 	[[ ${SMW_KERNEL:-stock} != debug ]] || only=(--only "$1")
 }
+
+# on_stock COMMAND...: what the debug kernel would only be slow at.
+on_stock() { [[ ${SMW_KERNEL:-stock} == debug ]] || "$@"; }

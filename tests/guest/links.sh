@@ -49,10 +49,6 @@ case_of() {
 	echo "# $((SECONDS - start)) s"
 }
 
-# stock_case: likewise, on the stock kernel alone: the debug kernel is five times
-# slower and there to see locks, lifetimes and memory.
-stock_case() { [[ ${SMW_KERNEL:-stock} == debug ]] || case_of "$@"; }
-
 end_jobs() {
 	local pid
 	for pid in $(jobs -p); do
@@ -629,15 +625,15 @@ case_of 'rdma system set netns exclusive; a device moves to a namespace and back
 far_up
 kept=smw0
 case_of 'rdma link add loads the module: a line for it and one for the link' load_by_alias
-stock_case 'state, netdev, parent, pkey, GIDs, window flags' shows_itself
-stock_case 'counters in rdma statistic and sysfs' counters
-stock_case 'debugfs: same_host switch, list of windows' debugfs_files
+on_stock case_of 'state, netdev, parent, pkey, GIDs, window flags' shows_itself
+on_stock case_of 'counters in rdma statistic and sysfs' counters
+on_stock case_of 'debugfs: same_host switch, list of windows' debugfs_files
 case_of 'rdma dev set name' renamed_device
-stock_case 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
-stock_case 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 spare
-stock_case 'bad names are refused' bad_names
-stock_case 'a name of 63 characters' names_of_64
-stock_case 'a netdev that is not there' no_netdev
+on_stock case_of 'second link on a netdev is refused' refused 'File exists' 'it has a link already' -- add smw1 eth0
+on_stock case_of 'name taken is refused' refused 'File exists' 'the name is taken' -- add smw0 spare
+on_stock case_of 'bad names are refused' bad_names
+on_stock case_of 'a name of 63 characters' names_of_64
+on_stock case_of 'a netdev that is not there' no_netdev
 if modprobe ipip 2>/dev/null; then
 	case_of 'a netdev that is no Ethernet' not_ethernet ipip
 else
@@ -646,10 +642,10 @@ fi
 case_of 'VLAN: refused, and its address is on the link below' vlan
 case_of 'loopback: GIDs, and follows addresses' loopback
 case_of 'netdev down and up: state, events, GIDs' down_and_up
-stock_case 'carrier' carrier
-stock_case 'MTU' mtu
-stock_case 'addresses: IPv4, IPv6, MAC' addresses
-stock_case 'netdev renamed' renamed_netdev
+on_stock case_of 'carrier' carrier
+on_stock case_of 'MTU' mtu
+on_stock case_of 'addresses: IPv4, IPv6, MAC' addresses
+on_stock case_of 'netdev renamed' renamed_netdev
 case_of 'netdev deleted' netdev_deleted
 case_of 'link deleted while an application has it open' deleted_while_open
 for path in 1 0; do
@@ -660,19 +656,19 @@ for path in 1 0; do
 done
 kept=
 rdma link delete smw0
-stock_case 'ports are open while there are links' ports_open_with_links
-stock_case 'UDP port taken' port_taken AF_INET 0.0.0.0
-stock_case 'UDP port taken for one address' port_taken AF_INET 127.0.0.1
+on_stock case_of 'ports are open while there are links' ports_open_with_links
+on_stock case_of 'UDP port taken' port_taken AF_INET 0.0.0.0
+on_stock case_of 'UDP port taken for one address' port_taken AF_INET 127.0.0.1
 case_of 'UDP port taken for IPv6 alone' port_taken AF_INET6 ::
 case_of 'failing adds leave nothing' failing_adds
 # On the debug kernel kmemleak tells, and what is freed stays in quarantine.
-stock_case 'links made and deleted leave nothing' adds_and_deletes
+on_stock case_of 'links made and deleted leave nothing' adds_and_deletes
 case_of 'adds race with each other and with the end of the netdev' racing
 case_of 'module removed with links up' module_removed
 case_of 'namespace deleted with links on veth and lo' namespace_deleted
 case_of 'netdev moved to another namespace' netdev_moved
 case_of 'namespace deleted under a physical netdev' physical_netdev
-stock_case 'namespace without IPv6' no_ipv6
+on_stock case_of 'namespace without IPv6' no_ipv6
 for path in 1 0; do
 	load="under load, $([[ $path == 1 ]] && echo direct path || echo packets)"
 	case_of "namespace deleted $load" namespace_deleted_under_load $path
@@ -680,7 +676,7 @@ for path in 1 0; do
 done
 if modinfo rdma_rxe >/dev/null 2>&1; then
 	case_of 'rdma_rxe first: port taken; its exit takes our links along' beside_rxe
-	stock_case 'rdma_rxe second: it does not load' before_rxe
+	on_stock case_of 'rdma_rxe second: it does not load' before_rxe
 else
 	skip 'rdma_rxe first: port taken; its exit takes our links along' 'no rdma_rxe'
 	skip 'rdma_rxe second: it does not load' 'no rdma_rxe'

@@ -11,7 +11,7 @@ window=0x20000 type2a=0x800000 type2b=0x1000000	# IBV_DEVICE_MEM_WINDOW*
 # mwcheck ARGUMENT...: leaves its output in out, its complaints in err.
 mwcheck() {
 	status=0
-	"$top/tools/mwcheck" -x "$slow" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+	"$top/tools/mwcheck" -x "$slow" -j "$jobs" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
 	cat "$scratch/out" "$scratch/err"
 }
 
@@ -25,7 +25,7 @@ claiming() {
 	shift
 	status=0
 	env LD_PRELOAD="$scratch/caps.so" "${claims[@]}" "$top/tools/mwcheck" -d "$dev" -g "$gid" \
-		-x "$slow" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+		-x "$slow" -j "$jobs" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
 	cat "$scratch/out" "$scratch/err"
 }
 
@@ -91,6 +91,16 @@ lists() {
 	! grep -v '^fence' "$scratch/out"
 }
 
+# Every case once, whatever runs beside it.
+at_once() {
+	mwcheck --list --only '^(alloc|bind\.)'
+	cut -d ' ' -f 1 "$scratch/out" | sort >"$scratch/names"
+	mwcheck --device "$dev" --gid-index "$gid" --jobs 5 --only '^(alloc|bind\.)'
+	((status == 0))
+	diff "$scratch/names" <(sed -n 's/^ok [0-9]* - \([^ ]*\).*/\1/p' "$scratch/out" | sort)
+	diff <(seq "$(wc -l <"$scratch/names")") <(sed -n 's/^ok \([0-9]*\).*/\1/p' "$scratch/out")
+}
+
 # The device goes while cases run: the rest is not tried one by one.
 unplugged() {
 	local pid
@@ -125,6 +135,9 @@ check 'a GID index that is empty' refuses 'no GID 99' --device "$dev" --gid-inde
 check 'a GID index that is no number' refuses 'not a number: -1' --device "$dev" --gid-index -1
 check 'a bad expression' refuses 'bad expression: .*Unmatched' --device "$dev" --only '('
 check 'an expression that matches nothing' refuses 'no case' --device "$dev" --only nosuchcase
+check 'no case at once' refuses 'jobs is 1 to' --device "$dev" --jobs 0
+check 'too many at once' refuses 'jobs is 1 to' --device "$dev" --jobs 1000
+check 'cases at once' at_once
 check 'an argument too many' refuses 'not an option: rights' --device "$dev" rights
 check 'no window flags: all cases skip' no_windows "CAPS_CLEAR=$((window | type2b))"
 check 'max_mw 0: all cases skip' no_windows CAPS_MAX_MW=0

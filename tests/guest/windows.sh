@@ -11,6 +11,9 @@ need_device
 claims=$(ibv_devinfo -v -d "$dev")
 [[ $claims == *MEM_WINDOW_TYPE_2B* && $claims =~ MEM_WINDOW[[:space:]] ]] ||
 	{ failed 'the device claims windows of type 1 and 2B'; finish; }
-on_debug "${SMW_DEBUG_CASES:-^(alloc\\.type|bind\\.type2|invalidate\\.type2|fence|destroy\\.(type2|qp)|order|uc)}"
+lives='^(alloc\.type2|bind\.type2\.(whole|across|zero-based$|unsignaled|rights|last)'
+lives+='|invalidate\.type2\.(local-inv|send-with-inv|dealloc|qp-destroy|qp-reset)(-bind-again)?$'
+lives+='|fence\..*-(read|write)$|order\..*[^i]$|destroy\.(type2|qp)|uc\.type2)'
+on_debug "${SMW_DEBUG_CASES:-$lives}"
 # It prints KTAP, with its own plan.
-exec "$top/tools/mwcheck" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" "${only[@]}"
+exec "$top/tools/mwcheck" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" -j "$jobs" "${only[@]}"
