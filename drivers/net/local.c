@@ -19,26 +19,23 @@ void smw_carrier_changed(void)
 }
 
 /* Is the address still one that the wire would carry packets from? */
-static bool address_lives(const struct smw_qp *qp)
+static bool address_lives(const struct smw_av *av)
 {
-	const struct ib_gid_attr *sgid = READ_ONCE(qp->av.sgid);
 	bool lives;
 
-	if (!sgid)
-		return false;
 	rcu_read_lock();
-	lives = !IS_ERR(rdma_read_gid_attr_ndev_rcu(sgid));
+	lives = !IS_ERR(rdma_read_gid_attr_ndev_rcu(av->sgid));
 	rcu_read_unlock();
 	return lives;
 }
 
-static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer)
+static bool addresses_live(struct smw_qp *qp, const struct smw_av *peer)
 {
 	u32 generation = atomic_read(&address_generation);
 
 	if (qp->requester.peer_generation == generation)
 		return true;
-	if (!address_lives(qp) || !address_lives(peer))
+	if (!address_lives(&qp->av) || !address_lives(peer))
 		return false;
 	qp->requester.peer_generation = generation;
 	return true;
@@ -50,7 +47,8 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer)
  * pair sent it, but its answer goes to the one that the peer is connected to;
  * here it would come to whoever asks. Everything else the responder judges.
  */
-static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
+static bool connected(const struct smw_qp *qp, const struct smw_qp *peer,
+		      const struct smw_av *av)
 {
 	/* Pairs with the cmpxchg of modify: what is read below is of this state. */
 	switch (smp_load_acquire(&peer->state)) {
@@ -64,12 +62,13 @@ static bool connected(const struct smw_qp *qp, const struct smw_qp *peer)
 	return qp->transport == peer->transport &&
 	       READ_ONCE(peer->dest_qpn) == qp->ibqp.qp_num &&
 	       READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
-	       ipv6_addr_equal(&qp->av.target, &peer->av.source) &&
-	       ipv6_addr_equal(&qp->av.source, &peer->av.target);
+	       ipv6_addr_equal(&qp->av.target, &av->source) &&
+	       ipv6_addr_equal(&qp->av.source, &av->target);
 }
 
 struct smw_qp *smw_carrier_peer(struct smw_qp *qp)
 {
+	const struct smw_av *av;
 	struct smw_qp *peer;
 
 	if (!READ_ONCE(qp->link->same_host))
@@ -77,7 +76,8 @@ struct smw_qp *smw_carrier_peer(struct smw_qp *qp)
 	peer = smw_qp_hold(qp->link->net, qp->dest_qpn, SMW_HOLD_PEER);
 	if (!peer)
 		return NULL;
-	if (connected(qp, peer) && peer->mtu == qp->mtu && addresses_live(qp, peer))
+	av = smw_qp_av(peer);
+	if (av && connected(qp, peer, av) && peer->mtu == qp->mtu && addresses_live(qp, av))
 		return peer;
 	smw_hold_drop(SMW_HOLD_PEER);
 	return NULL;

@@ -158,6 +158,15 @@ static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
 	return 0;
 }
 
+/* From here on nobody reads the path but under a lock. */
+static void forget_path(struct smw_qp *qp)
+{
+	if (!qp->av_valid)
+		return;
+	WRITE_ONCE(qp->av_valid, false);
+	smw_hold_drain(qp);
+}
+
 int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 {
 	struct smw_av av = {};
@@ -174,6 +183,7 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 	dst_release(dst);
 	rdma_hold_gid_attr(av.sgid);
 
+	forget_path(qp);
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
 	swap(qp->av, av);
@@ -181,8 +191,8 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);
 	spin_unlock_bh(&qp->requester.lock);
-	/* A peer on this host may be reading the old one. */
-	smw_hold_drain(qp);
+	/* Pairs with smw_qp_av(): the path is whole. */
+	smp_store_release(&qp->av_valid, true);
 	if (av.sgid)
 		rdma_put_gid_attr(av.sgid);
 	return 0;
@@ -192,6 +202,7 @@ void smw_carrier_disconnect(struct smw_qp *qp)
 {
 	const struct ib_gid_attr *sgid;
 
+	forget_path(qp);
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
 	sgid = qp->av.sgid;
@@ -199,7 +210,6 @@ void smw_carrier_disconnect(struct smw_qp *qp)
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);
 	spin_unlock_bh(&qp->requester.lock);
-	smw_hold_drain(qp);
 	if (sgid)
 		rdma_put_gid_attr(sgid);
 }

@@ -103,6 +103,7 @@ static bool icrc_matches(const struct smw_arrival *arrival)
 /* A connected queue pair listens to its peer's address alone (C9-49, A17.4.3). */
 static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
+	const struct smw_av *av = smw_qp_av(qp);
 	struct in6_addr source, target;
 
 	if (skb->protocol == htons(ETH_P_IP)) {
@@ -112,8 +113,8 @@ static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 		source = ipv6_hdr(skb)->saddr;
 		target = ipv6_hdr(skb)->daddr;
 	}
-	return ipv6_addr_equal(&source, &qp->av.target) &&
-	       ipv6_addr_equal(&target, &qp->av.source);
+	return av && ipv6_addr_equal(&source, &av->target) &&
+	       ipv6_addr_equal(&target, &av->source);
 }
 
 static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)

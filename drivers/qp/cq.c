@@ -64,33 +64,25 @@ int smw_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 }
 
 /*
- * Completions that wait move to the new ring, in turns, since packets wait for the
- * lock; then it takes the place of the old one. False where they do not fit.
+ * Completions that wait move to the new ring, which then takes the place of the
+ * old one. False where they do not fit.
  */
 static bool cq_change_ring(struct smw_cq *cq, struct smw_ring *to)
 {
 	struct smw_ring *from = &cq->ring;
-	u32 start, waiting, part;
-	u32 done = 0;
+	bool fits;
+	u32 done;
 
 	spin_lock_bh(&cq->lock);
-	start = smw_ring_user_consumer(from);
-	while ((waiting = (from->index - start) & from->mask) > done &&
-	       waiting <= to->mask) {
-		part = min(waiting - done, smw_ring_turn(from));
-		smw_ring_carry(to, done, from, start + done, part);
-		done += part;
-		spin_unlock_bh(&cq->lock);
-		cond_resched();
-		spin_lock_bh(&cq->lock);
-	}
-	if (waiting <= done) {
+	fits = smw_ring_carry(to, from, smw_ring_user_consumer(from), &from->index,
+			      to->mask, &cq->lock, &done);
+	if (fits) {
 		smw_ring_produce(to, done);
 		swap(*from, *to);
 		cq->ibcq.cqe = from->mask;
 	}
 	spin_unlock_bh(&cq->lock);
-	return waiting <= done;
+	return fits;
 }
 
 int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)

@@ -282,8 +282,7 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 		return;
 	}
 	sent(qp, send, chunk, 1);
-	if (in_flight(req))
-		smw_work_arm_retransmit(qp);
+	smw_work_arm_retransmit(qp);
 }
 
 static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,

@@ -81,6 +81,13 @@ static void count_reason(struct smw_qp *qp, const struct smw_reason_info *info)
 		smw_count(qp->link, info->counter);
 }
 
+static void answer_nak(struct smw_qp *qp, const struct smw_reason_info *info, u32 psn,
+		       struct smw_response *response)
+{
+	smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
+			 qp->responder.msn);
+}
+
 /* Do what the table says of a refused request. */
 static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 		   enum smw_reason reason, struct smw_response *response)
@@ -96,8 +103,7 @@ static void refuse(struct smw_qp *qp, const struct smw_packet *packet, u32 psn,
 				 psn, rsp->msn);
 		break;
 	case SMW_ANSWER_NAK:
-		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
-				 rsp->msn);
+		answer_nak(qp, info, psn, response);
 		fail(qp, packet, info);
 		break;
 	case SMW_ANSWER_SILENT_ERROR:
@@ -120,8 +126,7 @@ static void refuse_duplicate(struct smw_qp *qp, u32 psn, enum smw_reason reason,
 
 	count_reason(qp, info);
 	if (info->answer == SMW_ANSWER_NAK)
-		smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | info->nak, psn,
-				 qp->responder.msn);
+		answer_nak(qp, info, psn, response);
 }
 
 /* The request was executed: expect the next one, and acknowledge if asked. */

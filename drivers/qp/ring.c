@@ -73,14 +73,34 @@ void smw_ring_reset(struct smw_ring *ring)
 	smw_ring_consume(ring, 0);
 }
 
-void smw_ring_carry(struct smw_ring *to, u32 at, const struct smw_ring *from, u32 index,
-		    u32 count)
+static void carry(struct smw_ring *to, u32 at, const struct smw_ring *from, u32 index,
+		  u32 count)
 {
-	u32 i;
-
-	for (i = 0; i < count; i++)
-		memcpy(smw_ring_element(to, at + i), smw_ring_element(from, index + i),
+	while (count--)
+		memcpy(smw_ring_element(to, at++), smw_ring_element(from, index++),
 		       1UL << from->shift);
+}
+
+bool smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 start,
+		    const u32 *end, u32 room, spinlock_t *lock, u32 *carried)
+{
+	u32 turn = SMW_TURN_BYTES >> from->shift;
+	u32 done = 0;
+	u32 waiting;
+
+	/* Pairs with the release of whoever produces: what is before it is whole. */
+	while ((waiting = (smp_load_acquire(end) - start) & from->mask) > done &&
+	       waiting <= room) {
+		u32 part = min(waiting - done, turn);
+
+		carry(to, done, from, start + done, part);
+		done += part;
+		spin_unlock_bh(lock);
+		cond_resched();
+		spin_lock_bh(lock);
+	}
+	*carried = done;
+	return waiting <= done;
 }
 
 /*

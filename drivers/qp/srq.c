@@ -101,34 +101,27 @@ int smw_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 }
 
 /*
- * Receives that wait move to the new ring, in turns, since packets wait for the
- * lock; then it takes the place of the old one. False where they do not fit.
+ * Receives that wait move to the new ring, which then takes the place of the old
+ * one; packets take some of them meanwhile. False where they do not fit.
  */
 static bool change_ring(struct smw_srq *srq, struct smw_ring *to)
 {
 	struct smw_ring *from = &srq->ring;
-	u32 start, waiting, part, taken;
-	u32 done = 0;
+	u32 start, taken, done;
+	bool fits;
 
 	spin_lock_bh(&srq->lock);
 	start = from->index;
-	while ((waiting = (smw_ring_user_producer(from) - start) & from->mask) > done &&
-	       waiting <= usable(to)) {
-		part = min(waiting - done, smw_ring_turn(from));
-		smw_ring_carry(to, done, from, start + done, part);
-		done += part;
-		spin_unlock_bh(&srq->lock);
-		cond_resched();
-		spin_lock_bh(&srq->lock);
-	}
-	if (waiting <= done) {
+	fits = smw_ring_carry(to, from, start, &from->buf->producer_index, usable(to),
+			      &srq->lock, &done);
+	if (fits) {
 		taken = (from->index - start) & from->mask;
 		smw_ring_user_produced(to, done);
 		smw_ring_consume(to, min(taken, done));
 		swap(*from, *to);
 	}
 	spin_unlock_bh(&srq->lock);
-	return waiting <= done;
+	return fits;
 }
 
 static int resize(struct smw_srq *srq, u32 max_wr, struct ib_udata *udata)

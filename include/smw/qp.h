@@ -301,7 +301,8 @@ struct smw_responder {
  * @sq_signal_all: every send request is signaled
  * @attr: what modify set, for query
  * @cap: sizes as created
- * @av: where packets go; constant from RTR on
+ * @av: where packets go; read under either lock, or by smw_qp_av()
+ * @av_valid: @av is there and does not change
  * @route: cached routes, by enum smw_route_user
  * @send_cq: completions of sends
  * @recv_cq: completions of receives
@@ -333,6 +334,7 @@ struct smw_qp {
 	struct ib_qp_attr attr;
 	struct ib_qp_cap cap;
 	struct smw_av av;
+	bool av_valid;
 	struct smw_route route[SMW_ROUTES];
 	struct smw_cq *send_cq;
 	struct smw_cq *recv_cq;
@@ -360,6 +362,16 @@ static inline bool smw_qp_is_unreliable(const struct smw_qp *qp)
 static inline enum ib_qp_state smw_qp_state(const struct smw_qp *qp)
 {
 	return READ_ONCE(qp->state);
+}
+
+/*
+ * Where packets go, for code that holds the queue pair and none of its locks;
+ * NULL where no path is set, or is being changed.
+ */
+static inline const struct smw_av *smw_qp_av(const struct smw_qp *qp)
+{
+	/* Pairs with the release of smw_carrier_connect(): the path is whole. */
+	return smp_load_acquire(&qp->av_valid) ? &qp->av : NULL;
 }
 
 /**

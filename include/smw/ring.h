@@ -9,6 +9,7 @@
 #ifndef SMW_RING_H
 #define SMW_RING_H
 
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_user_rxe.h>
@@ -105,21 +106,21 @@ static inline void smw_ring_user_produced(struct smw_ring *ring, u32 index)
 }
 
 /**
- * smw_ring_carry() - copy elements to another ring
- * @to: a ring of the same element size
- * @at: first slot to fill
+ * smw_ring_carry() - copy what waits in a ring to another one
+ * @to: a ring of the same element size, empty
  * @from: the old ring
- * @index: first element to copy
- * @count: how many
+ * @start: first element to copy, constant meanwhile
+ * @end: index after the last one, which may move on; masked here
+ * @room: how many elements @to can take
+ * @lock: protects @from; held, and released between turns of SMW_TURN_BYTES,
+ *        since packets wait for it
+ * @carried: out: how many elements @to holds, from its slot 0 on
+ *
+ * Return: true, with @lock held all the time since the end was reached; false
+ * where there are more than @room.
  */
-void smw_ring_carry(struct smw_ring *to, u32 at, const struct smw_ring *from, u32 index,
-		    u32 count);
-
-/* How many elements one turn under a lock may copy. */
-static inline u32 smw_ring_turn(const struct smw_ring *ring)
-{
-	return SMW_TURN_BYTES >> ring->shift;
-}
+bool smw_ring_carry(struct smw_ring *to, const struct smw_ring *from, u32 start,
+		    const u32 *end, u32 room, spinlock_t *lock, u32 *carried);
 
 /* The RDMA core's operations on mappings. */
 int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma);
