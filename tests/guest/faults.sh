@@ -24,4 +24,4 @@ echo 0 >"$attributes/fail_page_alloc/min-order"
 
 # It prints KTAP, with its own plan.
 LD_BIND_NOW=1 exec "$top/tools/failtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" \
-	-x "$slow" -j "$jobs" ${SMW_TEST_ONLY:+--only "$SMW_TEST_ONLY"}
+	-x "$slow" ${SMW_TEST_ONLY:+--only "$SMW_TEST_ONLY"}
