@@ -33,7 +33,7 @@ clean: ## remove what the builds left in the tree (not the cache folder)
 	rm -rf build
 
 modules_install: modules ## install smw.ko for the kernel of KDIR (as root)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
 
 install: modules_install ## smw.ko and the udev rule
 	install -D -m 644 udev/76-smw.rules $(DESTDIR)/usr/lib/udev/rules.d/76-smw.rules

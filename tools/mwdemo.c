@@ -16,11 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define REGION_LEN	65536
 #define WINDOW_OFF	4000
 #define WINDOW_LEN	3000
-#define TRACE_DIR	"/sys/kernel/tracing/"
+/* An instance of our own: whoever traces meanwhile keeps what they have. */
+#define TRACE_DIR	"/sys/kernel/tracing/instances/mwdemo/"
 
 struct story {
 	struct rdma_dev dev;
@@ -56,10 +59,16 @@ static bool write_file(const char *path, const char *text)
 	return !fclose(f) && ok;
 }
 
-static void trace_refusals(bool on)
+static void trace_refusals(void)
 {
-	write_file(TRACE_DIR "events/smw/smw_access_refused/enable",
-		   on ? "1" : "0");
+	mkdir(TRACE_DIR, 0700);
+	write_file(TRACE_DIR "events/smw/smw_access_refused/enable", "1");
+}
+
+static void trace_no_more(void)
+{
+	write_file(TRACE_DIR "events/smw/smw_access_refused/enable", "0");
+	rmdir(TRACE_DIR);
 }
 
 /* The trace says "...smw_access_refused: DEVICE: rkey KEY: REASON: ..." */
@@ -396,9 +405,9 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_story(&s, device, gid_index);
-	trace_refusals(true);
+	trace_refusals();
 	tell_story(&s);
-	trace_refusals(false);
+	trace_no_more();
 	close_story(&s);
 	printf("%s\n", s.failed ? "This device's windows do NOT hold." :
 				  "The window held.");
