@@ -284,7 +284,7 @@ static void dereg_is_busy(struct story *s)
 		exit(1);
 }
 
-static void revoke(struct story *s)
+static void take_back(struct story *s)
 {
 	enum ibv_wc_status status;
 	struct rdma_wr w;
@@ -363,7 +363,7 @@ static void tell_story(struct story *s)
 		WINDOW_OFF + WINDOW_LEN - 7, 8);
 	bind_type2(s);
 	dereg_is_busy(s);
-	revoke(s);
+	take_back(s);
 	refused(s, "revoked: the peer's write by the same rkey", WINDOW_OFF, 8);
 	deallocate(s);
 
@@ -373,7 +373,7 @@ static void tell_story(struct story *s)
 	refused(s, "one byte behind the window",
 		WINDOW_OFF + WINDOW_LEN - 7, 8);
 	dereg_is_busy(s);
-	revoke(s);
+	take_back(s);
 	refused(s, "revoked: the peer's write by the same rkey", WINDOW_OFF, 8);
 	deallocate(s);
 	deregister(s);
