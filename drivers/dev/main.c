@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 #include <rdma/rdma_netlink.h>
 
+#include <smw/ah.h>
 #include <smw/debugfs.h>
 #include <smw/links.h>
 #include <smw/loopback.h>
@@ -65,6 +66,7 @@ static void __exit smw_exit(void)
 	smw_debugfs_exit();
 	smw_links_exit();
 	smw_sock_exit();
+	smw_ah_exit();
 	smw_qp_exit();
 	rcu_barrier();
 }

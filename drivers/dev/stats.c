@@ -41,7 +41,7 @@ struct rdma_hw_stats *smw_stats_alloc(struct ib_device *ibdev, u32 port)
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-static u64 sum(const struct smw_link *link, unsigned int counter)
+u64 smw_stats_sum(const struct smw_link *link, enum smw_counter counter)
 {
 	u64 total = 0;
 	int cpu;
@@ -60,7 +60,7 @@ int smw_stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port
 	if (!port)
 		return -EINVAL;
 	for (i = 0; i < ARRAY_SIZE(stat_descs); i++)
-		stats->value[i] = sum(link, i);
+		stats->value[i] = smw_stats_sum(link, i);
 	return ARRAY_SIZE(stat_descs);
 }
 

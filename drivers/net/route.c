@@ -86,8 +86,8 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	return dst;
 }
 
-static struct dst_entry *find_route(struct smw_link *link, const struct smw_av *av,
-				    u32 *cookie)
+struct dst_entry *smw_route_find(struct smw_link *link, const struct smw_av *av,
+				 u32 *cookie)
 {
 	struct dst_entry *dst = av->ipv4 ? find_ipv4(link, av, cookie) :
 					   find_ipv6(link, av, cookie);
@@ -110,7 +110,7 @@ struct dst_entry *smw_route_get(struct smw_qp *qp, enum smw_route_user user)
 		return route->dst;
 	dst_release(route->dst);
 	route->dst = NULL;
-	dst = find_route(qp->link, &qp->av, &route->cookie);
+	dst = smw_route_find(qp->link, &qp->av, &route->cookie);
 	if (IS_ERR(dst))
 		return NULL;
 	route->dst = dst;
@@ -127,7 +127,6 @@ static void drop_routes(struct smw_qp *qp)
 	}
 }
 
-/* A connected queue pair has one peer. */
 static bool is_unicast(const struct smw_av *av)
 {
 	__be32 target = av->target.s6_addr32[3];
@@ -138,7 +137,7 @@ static bool is_unicast(const struct smw_av *av)
 	return !ipv6_addr_any(&av->target) && !ipv6_addr_is_multicast(&av->target);
 }
 
-static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
+int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
 
@@ -154,7 +153,8 @@ static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
 	av->flow_label = grh->flow_label & 0xfffff;
 	av->traffic_class = grh->traffic_class;
 	av->hop_limit = grh->hop_limit ?: DEFAULT_HOP_LIMIT;
-	av->source_port = rdma_get_udp_sport(grh->flow_label, qpn, 0);
+	/* Not by both ends' numbers: a factor of 0 would make all ports the same. */
+	av->source_port = rdma_get_udp_sport(grh->flow_label, entropy, 1);
 	return 0;
 }
 
@@ -174,10 +174,10 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 	u32 cookie;
 	int err;
 
-	err = fill_av(&av, ah, qp->ibqp.qp_num);
+	err = smw_av_fill(&av, ah, qp->ibqp.qp_num);
 	if (err)
 		return err;
-	dst = find_route(qp->link, &av, &cookie);
+	dst = smw_route_find(qp->link, &av, &cookie);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	dst_release(dst);

@@ -13,6 +13,7 @@
 
 #include <smw/carrier.h>
 #include <smw/completer.h>
+#include <smw/gid.h>
 #include <smw/icrc.h>
 #include <smw/psn.h>
 #include <smw/requester.h>
@@ -100,7 +101,10 @@ static bool icrc_matches(const struct smw_arrival *arrival)
 	return smw_icrc_finish(crc_of(skb, start, end - start, crc)) == icrc;
 }
 
-/* A connected queue pair listens to its peer's address alone (C9-49, A17.4.3). */
+/*
+ * A connected queue pair listens to its peer's address alone (C9-49, A17.4.3), a
+ * datagram queue pair to everyone who knows an address of its link.
+ */
 static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
 	const struct smw_av *av = smw_qp_av(qp);
@@ -113,8 +117,20 @@ static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 		source = ipv6_hdr(skb)->saddr;
 		target = ipv6_hdr(skb)->daddr;
 	}
+	if (smw_qp_is_datagram(qp))
+		return smw_gid_exists(qp->link, &target);
 	return av && ipv6_addr_equal(&source, &av->target) &&
 	       ipv6_addr_equal(&target, &av->source);
+}
+
+/* The whole header of IPv6, or IPv4's where the last bytes of a GRH would be (A17.4.5). */
+static void copy_grh(const struct sk_buff *skb, u8 *grh)
+{
+	u32 len = skb->protocol == htons(ETH_P_IP) ? sizeof(struct iphdr) :
+						     sizeof(struct ipv6hdr);
+
+	memset(grh, 0, SMW_GRH_LEN - len);
+	memcpy(grh + SMW_GRH_LEN - len, skb_network_header(skb), len);
 }
 
 static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
@@ -219,6 +235,18 @@ bool smw_carrier_stream(struct smw_qp *qp)
 	return must_wait(&qp->responder);
 }
 
+/* Nothing answers a datagram, and it waits for nothing. */
+static void take_datagram(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	u8 grh[SMW_GRH_LEN];
+
+	copy_grh(arrival->skb, grh);
+	arrival->packet.grh = grh;
+	spin_lock(&qp->responder.lock);
+	execute_request(qp, arrival);
+	spin_unlock(&qp->responder.lock);
+}
+
 static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	const struct smw_packet *packet = &arrival->packet;
@@ -264,6 +292,10 @@ static bool deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 		return false;
 	}
 	smw_count(qp->link, SMW_COUNT_RECEIVED_PACKETS);
+	if (smw_qp_is_datagram(qp)) {
+		take_datagram(qp, arrival);
+		return false;
+	}
 	if (arrival->packet.op->flags & SMW_OP_REQUEST)
 		return take_request(qp, arrival);
 	take_response(qp, arrival);

@@ -39,6 +39,7 @@ enum smw_hold_slot {
 	SMW_HOLD_REMOTE,	/* window or region named by an rkey */
 	SMW_HOLD_SEND,		/* region named by an lkey of a send work request */
 	SMW_HOLD_RECEIVE,	/* region named by an lkey of a receive work request */
+	SMW_HOLD_AH,		/* address handle that a datagram goes by */
 	SMW_HOLD_SLOTS
 };
 
