@@ -9,6 +9,7 @@
 #include <smw/gid.h>
 #include <smw/link.h>
 #include <smw/links.h>
+#include <smw/mcast.h>
 #include <smw/mr.h>
 #include <smw/mw.h>
 #include <smw/netdev.h>
@@ -71,6 +72,9 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_mw = SMW_MAX_MW;
 	attr->max_pd = SMW_MAX_PD;
 	attr->max_ah = SMW_MAX_AH;
+	attr->max_mcast_grp = SMW_MAX_MCAST;
+	attr->max_mcast_qp_attach = SMW_MAX_MCAST_QP;
+	attr->max_total_mcast_qp_attach = SMW_MAX_MCAST;
 	attr->max_srq = SMW_MAX_SRQ;
 	attr->max_srq_wr = SMW_MAX_SRQ_WR;
 	attr->max_srq_sge = SMW_MAX_SGE;
@@ -213,6 +217,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.alloc_mw = smw_mw_alloc,
 	.alloc_pd = smw_pd_alloc,
 	.alloc_ucontext = alloc_ucontext,
+	.attach_mcast = smw_mcast_attach,
 	.create_ah = smw_ah_create,
 	.create_cq = smw_cq_create,
 	.create_qp = smw_qp_create,
@@ -228,6 +233,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.destroy_cq = smw_cq_destroy,
 	.destroy_qp = smw_qp_destroy,
 	.destroy_srq = smw_srq_destroy,
+	.detach_mcast = smw_mcast_detach,
 	.device_group = &device_group,
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_mr_entry = smw_stats_fill_mr,

@@ -56,7 +56,7 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 	if (IS_ERR(route))
 		return ERR_CAST(route);
 	/* Which addresses are a subnet's broadcast only the routes know. */
-	if (route->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST)) {
+	if (route->rt_flags & RTCF_BROADCAST) {
 		ip_rt_put(route);
 		return ERR_PTR(-EINVAL);
 	}
@@ -127,14 +127,20 @@ static void drop_routes(struct smw_qp *qp)
 	}
 }
 
-static bool is_unicast(const struct smw_av *av)
+static bool is_multicast(const struct in6_addr *address)
+{
+	if (ipv6_addr_v4mapped(address))
+		return ipv4_is_multicast(address->s6_addr32[3]);
+	return ipv6_addr_is_multicast(address);
+}
+
+static bool names_somebody(const struct smw_av *av)
 {
 	__be32 target = av->target.s6_addr32[3];
 
 	if (av->ipv4)
-		return !ipv4_is_multicast(target) && !ipv4_is_zeronet(target) &&
-		       !ipv4_is_lbcast(target);
-	return !ipv6_addr_any(&av->target) && !ipv6_addr_is_multicast(&av->target);
+		return !ipv4_is_zeronet(target) && !ipv4_is_lbcast(target);
+	return !ipv6_addr_any(&av->target);
 }
 
 int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy)
@@ -147,7 +153,8 @@ int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy)
 	memcpy(&av->source, &grh->sgid_attr->gid, sizeof(av->source));
 	memcpy(&av->target, &grh->dgid, sizeof(av->target));
 	av->ipv4 = ipv6_addr_v4mapped(&av->source);
-	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !is_unicast(av))
+	av->multicast = is_multicast(&av->target);
+	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !names_somebody(av))
 		return -EINVAL;
 	av->sgid = grh->sgid_attr;
 	av->flow_label = grh->flow_label & 0xfffff;
@@ -175,8 +182,9 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 	int err;
 
 	err = smw_av_fill(&av, ah, qp->ibqp.qp_num);
-	if (err)
-		return err;
+	/* A connected queue pair has one peer. */
+	if (err || av.multicast)
+		return err ?: -EINVAL;
 	dst = smw_route_find(qp->link, &av, &cookie);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);

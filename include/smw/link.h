@@ -19,6 +19,9 @@
 #define SMW_MAX_MW		65536
 #define SMW_MAX_SRQ		8192
 #define SMW_MAX_AH		65536
+/* Attachments of queue pairs to groups: of a link, and to one group. */
+#define SMW_MAX_MCAST		8192
+#define SMW_MAX_MCAST_QP	64
 #define SMW_MAX_SRQ_WR		16384
 #define SMW_MAX_QP_WR		16384
 #define SMW_MAX_SGE		32
@@ -45,6 +48,7 @@ enum smw_object {
 	SMW_OBJECT_MR,
 	SMW_OBJECT_MW,
 	SMW_OBJECT_AH,
+	SMW_OBJECT_MCAST,
 	SMW_OBJECTS
 };
 

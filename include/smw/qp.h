@@ -47,6 +47,7 @@
  * @traffic_class: TOS or traffic class
  * @hop_limit: TTL or hop limit
  * @ipv4: both addresses are IPv4
+ * @multicast: @target is a group, of an address handle only
  */
 struct smw_av {
 	struct in6_addr source;
@@ -57,6 +58,7 @@ struct smw_av {
 	u8 traffic_class;
 	u8 hop_limit;
 	bool ipv4;
+	bool multicast;
 };
 
 /**
