@@ -12,6 +12,7 @@ int main(int argc, char **argv)
 	fail_qp_cases();
 	fail_post_cases();
 	fail_link_cases();
+	fail_ud_cases();
 	ktap_alone("^(lossy|link)");
 	return ktap_dev_main(argc, argv);
 }

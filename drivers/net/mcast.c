@@ -92,6 +92,17 @@ static struct smw_member *find(const struct smw_group *group, u32 qpn, u32 *coun
 	return found;
 }
 
+/* The stack says nothing of it where it had no memory to join. */
+static bool is_joined(const struct in_device *in_dev, __be32 address)
+{
+	const struct ip_mc_list *at;
+
+	for (at = rtnl_dereference(in_dev->mc_list); at; at = rtnl_dereference(at->next_rcu))
+		if (at->multiaddr == address)
+			return true;
+	return false;
+}
+
 static int join(const struct smw_group *group)
 {
 	struct net_device *netdev = rtnl_dereference(group->link->netdev);
@@ -105,7 +116,7 @@ static int join(const struct smw_group *group)
 	if (!in_dev)
 		return -ENODEV;
 	ip_mc_inc_group(in_dev, group->mgid.s6_addr32[3]);
-	return 0;
+	return is_joined(in_dev, group->mgid.s6_addr32[3]) ? 0 : -ENOMEM;
 }
 
 /* A netdev that goes takes its memberships along. */

@@ -295,13 +295,13 @@ deleted_while_open() {
 # under_load DEVICE ADDRESS PATH: a pair of programs that send to each other until
 # the test ends: on the direct path (1), by packets (0), or datagrams (ud).
 under_load() {
-	local gid port=18515 program=ibv_rc_pingpong
+	local gid port=18515 program=(ibv_rc_pingpong)
 	gid=$(gid_index "$1" "$2")
-	[[ $3 != ud ]] || program='ibv_ud_pingpong -s 1000'
+	[[ $3 != ud ]] || program=(ibv_ud_pingpong -s 1000)
 	echo "${3/ud/0}" >"$debugfs/$1/same_host"
-	$inside $program -d "$1" -g "$gid" -n 100000000 -p $port &
+	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port &
 	until_true 10 loaded_port $port
-	$inside $program -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
+	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
 	until_true 10 counting "$1"
 }
 
