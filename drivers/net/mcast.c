@@ -2,7 +2,8 @@
 /*
  * Each attachment of a queue pair to a group joins the group on the link's netdev,
  * so that filters and switches let its packets through; the network stack counts
- * how often. RTNL, which joining takes anyway, protects the attachments.
+ * how often, and forgets routes that do not lead back here. RTNL, which joining
+ * takes anyway, protects the attachments.
  */
 #include <smw/mcast.h>
 
@@ -12,8 +13,6 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
-
-#include <smw/carrier.h>
 
 /**
  * struct smw_group - what names a group
@@ -190,8 +189,6 @@ int smw_mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	rtnl_unlock();
 	if (err)
 		smw_link_release(group.link, SMW_OBJECT_MCAST);
-	/* A route that was found before does not lead back here. */
-	smw_carrier_changed();
 	return err;
 }
 
