@@ -80,7 +80,7 @@ int smw_carrier_open(struct smw_ah *ah, const struct rdma_ah_attr *attr, bool ma
 	if (err || !may_sleep)
 		return err;
 	/* That nobody can be reached is an error now and not a silence later. */
-	route = find_route(ah, GFP_KERNEL);
+	route = find_route(ah, GFP_KERNEL_ACCOUNT);
 	if (IS_ERR(route))
 		return PTR_ERR(route);
 	rcu_assign_pointer(ah->route, route);

@@ -42,7 +42,7 @@ static int ah_insert(struct smw_ah *ah, bool may_sleep)
 
 	if (may_sleep)
 		return xa_alloc_cyclic_irq(&ah_table, &ah->number, ah, AH_NUMBERS,
-					   &ah_table_next, GFP_KERNEL);
+					   &ah_table_next, GFP_KERNEL_ACCOUNT);
 	xa_lock_irqsave(&ah_table, flags);
 	err = __xa_alloc_cyclic(&ah_table, &ah->number, ah, AH_NUMBERS,
 				&ah_table_next, GFP_ATOMIC);

@@ -24,6 +24,8 @@
  *    while it drains (window->lock, mutexes). Inside a hold on a
  *    queue pair its locks are taken; a drain of a queue pair is done by
  *    process context with none of them held.
+ *  - A hold on an address handle lasts while one packet is handed to the stack, which
+ *    never waits for whoever destroys the handle. It is over before anything completes.
  *  - The memory of the object itself outlives the look-up by RCU, or by a
  *    second look at the table after the hold was taken (queue pairs).
  */
