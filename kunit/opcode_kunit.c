@@ -18,6 +18,7 @@
 #define IETH	SMW_OP_IETH
 #define DATA	SMW_OP_PAYLOAD
 #define RECV	SMW_OP_RECV
+#define DETH	SMW_OP_DETH
 
 struct opcode_row {
 	const char *desc;
@@ -82,6 +83,10 @@ static const struct opcode_row opcode_rows[] = {
 	  REQ | START | END | RETH | DATA },
 	{ "UC RDMA WRITE Only with Immediate", 0x2b, SMW_KIND_WRITE, 32,
 	  REQ | START | END | RETH | IMM | DATA | RECV },
+	{ "UD SEND Only", 0x64, SMW_KIND_SEND, 20,
+	  REQ | START | END | DETH | DATA | RECV },
+	{ "UD SEND Only with Immediate", 0x65, SMW_KIND_SEND, 24,
+	  REQ | START | END | DETH | IMM | DATA | RECV },
 };
 
 KUNIT_ARRAY_PARAM_DESC(opcode, opcode_rows, desc);

@@ -33,6 +33,8 @@ static struct smw_packet packet_sample(u8 opcode, u32 payload_len)
 		.qpn = 0x812345,
 		.psn = 0x8abcdf,
 		.span = 1,
+		.qkey = 0x8fedcba1,
+		.source_qpn = 0x8765cd,
 		.va = 0x8123456789abcdefULL,
 		.rkey = 0x90abcd01,
 		.length = 0x80000001,
@@ -66,6 +68,7 @@ struct bytes_row {
 
 /* What follows the first two bytes of the BTH. */
 #define BTH_BYTES "\x80\x01\x00\x81\x23\x45\x80\x8a\xbc\xdf"
+#define DETH_BYTES "\x8f\xed\xcb\xa1\x00\x87\x65\xcd"
 #define RETH_BYTES \
 	"\x81\x23\x45\x67\x89\xab\xcd\xef\x90\xab\xcd\x01\x80\x00\x00\x01"
 #define ATOMICETH_BYTES \
@@ -86,6 +89,8 @@ static const struct bytes_row bytes_rows[] = {
 	{ "BTH, RETH", 0x0c, 0, 28, "\x0c\xc0" BTH_BYTES RETH_BYTES },
 	{ "BTH, RETH, ImmDt", 0x0b, 8, 32,
 	  "\x0b\xc0" BTH_BYTES RETH_BYTES IMM_BYTES },
+	{ "BTH, DETH", 0x64, 1, 20, "\x64\xf0" BTH_BYTES DETH_BYTES },
+	{ "BTH, DETH, ImmDt", 0x65, 0, 24, "\x65\xc0" BTH_BYTES DETH_BYTES IMM_BYTES },
 	{ "BTH, AtomicETH", 0x13, 0, 40, "\x13\xc0" BTH_BYTES ATOMICETH_BYTES },
 	{ "BTH, AETH", 0x11, 0, 16, "\x11\xc0" BTH_BYTES AETH_BYTES },
 	{ "BTH, AETH, AtomicAckETH", 0x12, 0, 24,
@@ -122,9 +127,9 @@ static void smw_packet_build__unknown_opcode(struct kunit *test)
 }
 
 /* Fields wider than they are on the wire do not run over their neighbours. */
-static void smw_packet_build__masks_wide_fields(struct kunit *test)
+static void build_masks_wide_fields(struct kunit *test, u8 opcode)
 {
-	struct smw_packet narrow = packet_sample(SMW_RC_ACKNOWLEDGE, 0);
+	struct smw_packet narrow = packet_sample(opcode, 0);
 	struct smw_packet wide = narrow;
 	u8 want[SMW_HEADER_MAX] = {};
 	u8 got[SMW_HEADER_MAX] = {};
@@ -134,9 +139,16 @@ static void smw_packet_build__masks_wide_fields(struct kunit *test)
 	wide.qpn |= 0xff000000;
 	wide.psn |= 0xff000000;
 	wide.msn |= 0xff000000;
+	wide.source_qpn |= 0xff000000;
 	smw_packet_build(&narrow, want);
 	smw_packet_build(&wide, got);
 	KUNIT_EXPECT_MEMEQ(test, got, want, sizeof(got));
+}
+
+static void smw_packet_build__masks_wide_fields(struct kunit *test)
+{
+	build_masks_wide_fields(test, SMW_RC_ACKNOWLEDGE);
+	build_masks_wide_fields(test, SMW_OPCODE_UD | SMW_RC_SEND_ONLY);
 }
 
 static void expect_same_fields(struct kunit *test, const struct smw_packet *got,
@@ -155,6 +167,10 @@ static void expect_same_fields(struct kunit *test, const struct smw_packet *got,
 	KUNIT_EXPECT_EQ(test, got->span, 1u);
 	KUNIT_EXPECT_EQ(test, got->payload_len, want->payload_len);
 	KUNIT_EXPECT_EQ(test, got->header_len, want->header_len);
+	if (flags & SMW_OP_DETH) {
+		KUNIT_EXPECT_EQ(test, got->qkey, want->qkey);
+		KUNIT_EXPECT_EQ(test, got->source_qpn, want->source_qpn);
+	}
 	if (flags & (SMW_OP_RETH | SMW_OP_ATOMICETH)) {
 		KUNIT_EXPECT_EQ(test, got->va, want->va);
 		KUNIT_EXPECT_EQ(test, got->rkey, want->rkey);

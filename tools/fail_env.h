@@ -24,6 +24,7 @@ struct fail_env {
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
+	struct ibv_ah *ah;
 	struct rdma_end end;	/* a queue pair of its own */
 	struct rdma_wr wr;
 	uint8_t *mem;
@@ -83,5 +84,6 @@ void fail_object_cases(void);
 void fail_qp_cases(void);
 void fail_post_cases(void);
 void fail_link_cases(void);
+void fail_ud_cases(void);
 
 #endif

@@ -12,5 +12,6 @@ int main(int argc, char **argv)
 	fail_qp_cases();
 	fail_post_cases();
 	fail_link_cases();
+	fail_ud_cases();
 	return ktap_dev_main(argc, argv);
 }

@@ -76,5 +76,7 @@ void qp_stress_cases(void);
 void qp_srq_cases(void);
 void qp_unreliable_cases(void);
 void qp_isolate_cases(void);
+void qp_ud_cases(void);
+void qp_mcast_cases(void);
 
 #endif

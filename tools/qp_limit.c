@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Every maximum that is reported can be had; one more is refused. */
-#include "qp_env.h"
+#include "ud_env.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -139,10 +139,10 @@ static void cqe(long arg)
 
 /* --- how many objects --- */
 
-enum object { PD, MR, CQ, QP, SRQ, OBJECTS };
+enum object { PD, MR, CQ, QP, SRQ, AH, OBJECTS };
 
 static const char *const object_name[OBJECTS] = { "pd", "mr", "cq", "qp",
-						   "srq" };
+						   "srq", "ah" };
 
 static size_t object_max(const struct ibv_device_attr *attr, enum object what)
 {
@@ -155,6 +155,8 @@ static size_t object_max(const struct ibv_device_attr *attr, enum object what)
 		return (size_t)attr->max_cq;
 	case SRQ:
 		return (size_t)attr->max_srq;
+	case AH:
+		return (size_t)attr->max_ah;
 	default:
 		return (size_t)attr->max_qp;
 	}
@@ -165,6 +167,7 @@ static void *make(struct bare *b, enum object what)
 	static const struct ibv_qp_cap cap = { 1, 1, 1, 1, 0 };
 	static uint8_t page[4096] __attribute__((aligned(4096)));
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_ah_attr path = ud_path(&b->dev, &b->dev.gid);
 
 	errno = 0;
 	switch (what) {
@@ -176,6 +179,8 @@ static void *make(struct bare *b, enum object what)
 		return ibv_create_cq(b->dev.ctx, 1, NULL, NULL, 0);
 	case SRQ:
 		return ibv_create_srq(b->pd, &srq);
+	case AH:
+		return ibv_create_ah(b->pd, &path);
 	default:
 		return create_qp(b, &cap);
 	}
@@ -192,6 +197,8 @@ static int unmake(void *object, enum object what)
 		return ibv_destroy_cq(object);
 	case SRQ:
 		return ibv_destroy_srq(object);
+	case AH:
+		return ibv_destroy_ah(object);
 	default:
 		return ibv_destroy_qp(object);
 	}
@@ -387,7 +394,7 @@ void qp_limit_cases(void)
 	ktap_add("ibv_create_qp(3)", qp_odd_caps, 0, 0, "limit.odd-caps");
 	ktap_add("max_cqe", cqe, 0, 0, "limit.cqe");
 	for (long i = 0; i < OBJECTS; i++)
-		ktap_add("max_pd, max_mr, max_cq, max_qp, max_srq", objects, i, 120,
+		ktap_add("max_pd, max_mr, max_cq, max_qp, max_srq, max_ah", objects, i, 120,
 			 "limit.%s", object_name[i]);
 	ktap_add("max_qp_rd_atom", rd_atomic, 0, 0, "limit.rd-atomic");
 	ktap_add("max_qp_wr", deep_queue, 0, 120, "limit.deep-queue");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RC and UC queue pairs, completion queues and memory regions by the manual pages, on
- * stock libibverbs: everything apart from memory windows.
+ * RC, UC and UD queue pairs, completion queues and memory regions by the manual pages,
+ * on stock libibverbs: everything apart from memory windows.
  */
 #include "ktap_dev.h"
 #include "qp_env.h"
@@ -20,6 +20,8 @@ int main(int argc, char **argv)
 	qp_srq_cases();
 	qp_unreliable_cases();
 	qp_isolate_cases();
-	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4-gib)");
+	qp_ud_cases();
+	qp_mcast_cases();
+	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4-gib|ud\\.(qkey|multicast))");
 	return ktap_dev_main(argc, argv);
 }

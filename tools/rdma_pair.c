@@ -147,6 +147,7 @@ struct rdma_conf rdma_conf_default(void)
 		.access = RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE,
 		.mtu = IBV_MTU_1024,
 		.psn = 0x1000,
+		.qkey = 0x11111111,
 		.timeout = 14,		/* 67 ms */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
@@ -158,11 +159,13 @@ struct rdma_conf rdma_conf_default(void)
 
 static uint64_t send_ops(enum ibv_qp_type type)
 {
-	uint64_t ops = IBV_QP_EX_WITH_RDMA_WRITE |
-		       IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-		       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-		       IBV_QP_EX_WITH_BIND_MW;
+	uint64_t ops;
 
+	if (type == IBV_QPT_UD)
+		return IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+	ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+	      IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+	      IBV_QP_EX_WITH_BIND_MW;
 	if (type == IBV_QPT_RC)
 		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV |
 		       IBV_QP_EX_WITH_SEND_WITH_INV |
@@ -249,11 +252,13 @@ int rdma_to_init(struct rdma_end *end)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = end->dev->port,
 		.qp_access_flags = end->conf.access,
+		.qkey = end->conf.qkey,
 	};
 
 	return ibv_modify_qp(end->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS);
+			     (end->conf.type == IBV_QPT_UD ? IBV_QP_QKEY :
+							     IBV_QP_ACCESS_FLAGS));
 }
 
 int rdma_to_rtr(struct rdma_end *end, uint32_t remote_qpn, uint32_t psn)
@@ -279,6 +284,8 @@ int rdma_to_rtr(struct rdma_end *end, uint32_t remote_qpn, uint32_t psn)
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
 		   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
+	if (end->conf.type == IBV_QPT_UD)
+		mask = IBV_QP_STATE;
 	if (end->conf.type == IBV_QPT_RC)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	return ibv_modify_qp(end->qp, &attr, mask);

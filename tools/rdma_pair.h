@@ -37,6 +37,7 @@ struct rdma_conf {
 	unsigned int access;	/* of the queue pair */
 	enum ibv_mtu mtu;
 	uint32_t psn;		/* first PSN sent, on both ends */
+	uint32_t qkey;		/* of UD */
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
@@ -81,7 +82,7 @@ void rdma_end_create(struct rdma_end *end, struct rdma_dev *dev,
 struct ibv_qp *rdma_qp_create(struct rdma_end *end);
 void rdma_end_destroy(struct rdma_end *end);
 
-/* The steps of connecting; each returns 0 or the errno. */
+/* The steps of connecting; each returns 0 or the errno. UD needs no other end. */
 int rdma_to_init(struct rdma_end *end);
 int rdma_to_rtr(struct rdma_end *end, uint32_t remote_qpn, uint32_t psn);
 int rdma_to_rts(struct rdma_end *end);

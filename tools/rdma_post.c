@@ -177,11 +177,16 @@ static void build_data(struct ibv_qp_ex *qpx, const struct ibv_send_wr *wr)
 
 static int post_wr_api(struct ibv_qp_ex *qpx, const struct ibv_send_wr *wr)
 {
+	bool datagram = qpx->qp_base.qp_type == IBV_QPT_UD;
+
 	ibv_wr_start(qpx);
 	for (; wr; wr = wr->next) {
 		qpx->wr_id = wr->wr_id;
 		qpx->wr_flags = wr->send_flags;
 		build_op(qpx, wr);
+		if (datagram)
+			ibv_wr_set_ud_addr(qpx, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+					   wr->wr.ud.remote_qkey);
 		build_data(qpx, wr);
 	}
 	return ibv_wr_complete(qpx);

@@ -157,10 +157,11 @@ static void create_abused(struct ring_env *e, const struct rdma_conf *conf, bool
 	create_abused_qp(e);
 }
 
-static struct rdma_conf abused_conf(void)
+static struct rdma_conf abused_conf(enum ibv_qp_type type)
 {
 	struct rdma_conf conf = rdma_conf_default();
 
+	conf.type = type;
 	/* every request ends by itself, soon */
 	conf.rnr_retry = 1;
 	conf.min_rnr_timer = 1;
@@ -169,9 +170,9 @@ static struct rdma_conf abused_conf(void)
 	return conf;
 }
 
-static void open_env(struct ring_env *e, bool shared)
+static void open_env(struct ring_env *e, enum ibv_qp_type type, bool shared)
 {
-	struct rdma_conf conf = abused_conf();
+	struct rdma_conf conf = abused_conf(type);
 	struct rdma_conf plain = rdma_conf_default();
 
 	memset(e, 0, sizeof(*e));
@@ -197,12 +198,66 @@ static void open_env(struct ring_env *e, bool shared)
 
 void ring_open(struct ring_env *e)
 {
-	open_env(e, false);
+	open_env(e, IBV_QPT_RC, false);
 }
 
 void ring_open_shared(struct ring_env *e)
 {
-	open_env(e, true);
+	open_env(e, IBV_QPT_RC, true);
+}
+
+/* librxe keeps the number to itself, so the kernel is asked for one. */
+uint32_t ring_create_ah(struct ring_env *e, struct ibv_pd *pd)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_create_ah core;
+	} cmd = {
+		.hdr = { .command = IB_USER_VERBS_CMD_CREATE_AH },
+	};
+	struct {
+		struct ib_uverbs_create_ah_resp core;
+		struct rxe_create_ah_resp driver;
+	} resp = {};
+
+	cmd.hdr.in_words = sizeof(cmd) / 4;
+	cmd.hdr.out_words = sizeof(resp) / 4;
+	cmd.core.response = (uintptr_t)&resp;
+	cmd.core.pd_handle = pd->handle;
+	cmd.core.attr.is_global = 1;
+	cmd.core.attr.port_num = e->dev.port;
+	cmd.core.attr.grh.sgid_index = (uint8_t)e->dev.gid_index;
+	memcpy(cmd.core.attr.grh.dgid, e->dev.gid.raw, sizeof(cmd.core.attr.grh.dgid));
+	if (write(e->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
+		ktap_fail(__FILE__, __LINE__, "an address handle: %s", strerror(errno));
+	check(e->ah_count < RING_AHS, "room for address handles");
+	e->ah_handles[e->ah_count++] = resp.core.ah_handle;
+	return resp.driver.ah_num;
+}
+
+static void destroy_ahs(struct ring_env *e)
+{
+	while (e->ah_count) {
+		struct {
+			struct ib_uverbs_cmd_hdr hdr;
+			struct ib_uverbs_destroy_ah core;
+		} cmd = {
+			.hdr = {
+				.command = IB_USER_VERBS_CMD_DESTROY_AH,
+				.in_words = sizeof(cmd) / 4,
+			},
+			.core.ah_handle = e->ah_handles[--e->ah_count],
+		};
+
+		check(write(e->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd),
+		      "destroying an address handle: %s", strerror(errno));
+	}
+}
+
+void ring_open_datagrams(struct ring_env *e)
+{
+	open_env(e, IBV_QPT_UD, false);
+	e->ah = ring_create_ah(e, e->a.pd);
 }
 
 void ring_close(struct ring_env *e)
@@ -210,6 +265,7 @@ void ring_close(struct ring_env *e)
 	uint64_t start = rdma_now_us(), took;
 	struct ibv_pd *pd = e->a.pd;
 
+	destroy_ahs(e);
 	rdma_buf_destroy(&e->secret);
 	rdma_buf_destroy(&e->abuf);
 	rdma_buf_destroy(&e->bbuf);
@@ -260,10 +316,17 @@ void ring_good_wqe(const struct ring_env *e, struct rxe_send_wqe *wqe)
 {
 	memset(wqe, 0, RING_SLOT_MAX);
 	wqe->wr.wr_id = 0x600d;
-	wqe->wr.opcode = IBV_WR_RDMA_WRITE;
 	wqe->wr.send_flags = IBV_SEND_SIGNALED;
-	wqe->wr.wr.rdma.remote_addr = e->bbuf.iova;
-	wqe->wr.wr.rdma.rkey = e->bbuf.mr->rkey;
+	if (e->a.conf.type == IBV_QPT_UD) {
+		wqe->wr.opcode = IBV_WR_SEND;
+		wqe->wr.wr.ud.ah_num = e->ah;
+		wqe->wr.wr.ud.remote_qpn = e->b.qp->qp_num;
+		wqe->wr.wr.ud.remote_qkey = e->b.conf.qkey;
+	} else {
+		wqe->wr.opcode = IBV_WR_RDMA_WRITE;
+		wqe->wr.wr.rdma.remote_addr = e->bbuf.iova;
+		wqe->wr.wr.rdma.rkey = e->bbuf.mr->rkey;
+	}
 	wqe->dma.length = 64;
 	wqe->dma.resid = 64;
 	wqe->dma.num_sge = 1;

@@ -16,6 +16,7 @@
 
 #define RING_SLOT_MAX	4096	/* no element of these queues is longer */
 #define RING_BUF_LEN	65536
+#define RING_AHS	4
 
 /* One mapped queue. */
 struct ring {
@@ -39,6 +40,9 @@ struct ring_env {
 	struct rdma_buf bbuf;
 	struct rdma_buf secret;	/* of the bystanders' PD */
 	struct ibv_srq *srq;	/* a's, where rq is that of a shared queue */
+	uint32_t ah;		/* UD: number of an address handle of a's */
+	uint32_t ah_handles[RING_AHS];	/* what they are to the kernel */
+	unsigned int ah_count;
 	struct ring sq;
 	struct ring rq;
 	struct ring scq;
@@ -49,6 +53,10 @@ struct ring_env {
 void ring_open(struct ring_env *e);
 /* a receives from a shared receive queue, and that is the ring abused. */
 void ring_open_shared(struct ring_env *e);
+/* a and b are UD queue pairs. */
+void ring_open_datagrams(struct ring_env *e);
+/* The number of a new address handle, one of at most RING_AHS. */
+uint32_t ring_create_ah(struct ring_env *e, struct ibv_pd *pd);
 /* Everything can still be destroyed, at once. */
 void ring_close(struct ring_env *e);
 /* RESET and connect a and b again. */
@@ -59,7 +67,7 @@ void ring_replace_qp(struct ring_env *e);
 uint32_t ring_random(struct ring_env *e);
 uint32_t ring_pick(struct ring_env *e, const uint32_t *from, size_t n);
 
-/* A request as the library would build it: a write of 64 bytes, signaled. */
+/* A request as the library would build it: a write, or datagram, of 64 bytes. */
 void ring_good_wqe(const struct ring_env *e, struct rxe_send_wqe *wqe);
 /* Put @len bytes at the send queue's producer and step it. */
 void ring_put(struct ring_env *e, const void *wqe, size_t len);
@@ -81,5 +89,6 @@ void ring_index_cases(void);
 void ring_recv_cases(void);
 void ring_race_cases(void);
 void ring_life_cases(void);
+void ring_ud_cases(void);
 
 #endif

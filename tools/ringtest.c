@@ -14,6 +14,7 @@ int main(int argc, char **argv)
 	ring_recv_cases();
 	ring_race_cases();
 	ring_life_cases();
+	ring_ud_cases();
 	ktap_alone("^(race|life)");
 	return ktap_dev_main(argc, argv);
 }

@@ -8,9 +8,11 @@
 #include <linux/rcupdate.h>
 #include <rdma/rdma_netlink.h>
 
+#include <smw/ah.h>
 #include <smw/debugfs.h>
 #include <smw/links.h>
 #include <smw/loopback.h>
+#include <smw/mcast.h>
 #include <smw/netdev.h>
 #include <smw/qp.h>
 #include <smw/verbs.h>
@@ -21,9 +23,12 @@ static int __init smw_init(void)
 	int err;
 
 	smw_qp_init();
-	err = smw_sock_init();
+	err = smw_mcast_init();
 	if (err)
 		goto exit_qp;
+	err = smw_sock_init();
+	if (err)
+		goto exit_mcast;
 	err = smw_links_init();
 	if (err)
 		goto exit_sock;
@@ -48,6 +53,8 @@ exit_links:
 	smw_links_exit();
 exit_sock:
 	smw_sock_exit();
+exit_mcast:
+	smw_mcast_exit();
 exit_qp:
 	smw_qp_exit();
 	return err;
@@ -65,6 +72,8 @@ static void __exit smw_exit(void)
 	smw_debugfs_exit();
 	smw_links_exit();
 	smw_sock_exit();
+	smw_mcast_exit();
+	smw_ah_exit();
 	smw_qp_exit();
 	rcu_barrier();
 }

@@ -67,6 +67,7 @@ void smw_netdev_refresh(struct smw_link *link, const struct net_device *netdev)
 	bool up = usable(netdev);
 	bool changed = up != link->up;
 
+	WRITE_ONCE(link->mtu, ib_mtu_enum_to_int(smw_netdev_mtu(netdev) ?: IB_MTU_256));
 	WRITE_ONCE(link->up, up);
 	smw_carrier_changed();
 	if (changed)

@@ -23,6 +23,7 @@ static const struct rdma_stat_desc stat_descs[] = {
 	[SMW_COUNT_INVALID_REQUEST] = { .name = "resp_invalid_request_errors" },
 	[SMW_COUNT_REMOTE_ACCESS_ERROR] = { .name = "req_remote_access_errors" },
 	[SMW_COUNT_ICRC_ERROR] = { .name = "rx_icrc_errors" },
+	[SMW_COUNT_QKEY_VIOLATION] = { .name = "rx_qkey_violations" },
 	[SMW_COUNT_MALFORMED] = { .name = "rx_malformed" },
 	[SMW_COUNT_DROPPED] = { .name = "rx_dropped" },
 	[SMW_COUNT_WINDOW_BIND] = { .name = "mw_binds" },
@@ -40,7 +41,7 @@ struct rdma_hw_stats *smw_stats_alloc(struct ib_device *ibdev, u32 port)
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-static u64 sum(const struct smw_link *link, unsigned int counter)
+u64 smw_stats_sum(const struct smw_link *link, enum smw_counter counter)
 {
 	u64 total = 0;
 	int cpu;
@@ -59,7 +60,7 @@ int smw_stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port
 	if (!port)
 		return -EINVAL;
 	for (i = 0; i < ARRAY_SIZE(stat_descs); i++)
-		stats->value[i] = sum(link, i);
+		stats->value[i] = smw_stats_sum(link, i);
 	return ARRAY_SIZE(stat_descs);
 }
 

@@ -4,10 +4,12 @@
 #include <linux/module.h>
 #include <rdma/uverbs_ioctl.h>
 
-#include <smw/carrier.h>
+#include <smw/ah.h>
 #include <smw/cq.h>
+#include <smw/gid.h>
 #include <smw/link.h>
 #include <smw/links.h>
+#include <smw/mcast.h>
 #include <smw/mr.h>
 #include <smw/mw.h>
 #include <smw/netdev.h>
@@ -69,6 +71,10 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_mr = SMW_MAX_MR;
 	attr->max_mw = SMW_MAX_MW;
 	attr->max_pd = SMW_MAX_PD;
+	attr->max_ah = SMW_MAX_AH;
+	attr->max_mcast_grp = SMW_MAX_MCAST;
+	attr->max_mcast_qp_attach = SMW_MAX_MCAST_QP;
+	attr->max_total_mcast_qp_attach = SMW_MAX_MCAST;
 	attr->max_srq = SMW_MAX_SRQ;
 	attr->max_srq_wr = SMW_MAX_SRQ_WR;
 	attr->max_srq_sge = SMW_MAX_SGE;
@@ -119,6 +125,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->ip_gids = true;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = SMW_MAX_MESSAGE;
+	attr->qkey_viol_cntr = smw_stats_sum(link, SMW_COUNT_QKEY_VIOLATION);
 	attr->max_vl_num = 1;
 	smw_netdev_speed(netdev, &attr->active_speed, &attr->active_width);
 	dev_put(netdev);
@@ -174,19 +181,6 @@ static void disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 }
 
-/* The core keeps the GID table; peers may be nearer or farther after a change. */
-static int add_gid(const struct ib_gid_attr *attr, void **context)
-{
-	smw_carrier_changed();
-	return 0;
-}
-
-static int del_gid(const struct ib_gid_attr *attr, void **context)
-{
-	smw_carrier_changed();
-	return 0;
-}
-
 static ssize_t parent_show(struct device *device, struct device_attribute *attr,
 			   char *buf)
 {
@@ -218,23 +212,28 @@ const struct ib_device_ops smw_verbs_ops = {
 	.driver_id = RDMA_DRIVER_RXE,
 	.uverbs_abi_ver = SMW_PROVIDER_ABI,
 
-	.add_gid = add_gid,
+	.add_gid = smw_gid_add,
 	.alloc_hw_port_stats = smw_stats_alloc,
 	.alloc_mw = smw_mw_alloc,
 	.alloc_pd = smw_pd_alloc,
 	.alloc_ucontext = alloc_ucontext,
+	.attach_mcast = smw_mcast_attach,
+	.create_ah = smw_ah_create,
 	.create_cq = smw_cq_create,
 	.create_qp = smw_qp_create,
 	.create_srq = smw_srq_create,
+	.create_user_ah = smw_ah_create,
 	.dealloc_driver = smw_link_dealloc,
 	.dealloc_mw = smw_mw_dealloc,
 	.dealloc_pd = smw_pd_dealloc,
 	.dealloc_ucontext = dealloc_ucontext,
-	.del_gid = del_gid,
+	.del_gid = smw_gid_del,
 	.dereg_mr = smw_mr_dereg,
+	.destroy_ah = smw_ah_destroy,
 	.destroy_cq = smw_cq_destroy,
 	.destroy_qp = smw_qp_destroy,
 	.destroy_srq = smw_srq_destroy,
+	.detach_mcast = smw_mcast_detach,
 	.device_group = &device_group,
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_mr_entry = smw_stats_fill_mr,
@@ -248,6 +247,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.modify_qp = smw_qp_modify,
 	.modify_srq = smw_srq_modify,
 	.post_send = smw_qp_post_send,
+	.query_ah = smw_ah_query,
 	.query_device = query_device,
 	.query_pkey = query_pkey,
 	.query_port = query_port,
@@ -258,6 +258,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.rereg_user_mr = smw_mr_rereg_user,
 	.resize_cq = smw_cq_resize,
 
+	INIT_RDMA_OBJ_SIZE(ib_ah, smw_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, smw_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_mw, smw_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, smw_pd, ibpd),

@@ -18,6 +18,11 @@ void smw_carrier_changed(void)
 	atomic_inc(&address_generation);
 }
 
+u32 smw_carrier_generation(void)
+{
+	return atomic_read(&address_generation);
+}
+
 /* Is the address still one that the wire would carry packets from? */
 static bool address_lives(const struct smw_av *av)
 {
@@ -31,7 +36,7 @@ static bool address_lives(const struct smw_av *av)
 
 static bool addresses_live(struct smw_qp *qp, const struct smw_av *peer)
 {
-	u32 generation = atomic_read(&address_generation);
+	u32 generation = smw_carrier_generation();
 
 	if (qp->requester.peer_generation == generation)
 		return true;

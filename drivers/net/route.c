@@ -56,7 +56,7 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 	if (IS_ERR(route))
 		return ERR_CAST(route);
 	/* Which addresses are a subnet's broadcast only the routes know. */
-	if (route->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST)) {
+	if (route->rt_flags & RTCF_BROADCAST) {
 		ip_rt_put(route);
 		return ERR_PTR(-EINVAL);
 	}
@@ -86,8 +86,8 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	return dst;
 }
 
-static struct dst_entry *find_route(struct smw_link *link, const struct smw_av *av,
-				    u32 *cookie)
+struct dst_entry *smw_route_find(struct smw_link *link, const struct smw_av *av,
+				 u32 *cookie)
 {
 	struct dst_entry *dst = av->ipv4 ? find_ipv4(link, av, cookie) :
 					   find_ipv6(link, av, cookie);
@@ -110,7 +110,7 @@ struct dst_entry *smw_route_get(struct smw_qp *qp, enum smw_route_user user)
 		return route->dst;
 	dst_release(route->dst);
 	route->dst = NULL;
-	dst = find_route(qp->link, &qp->av, &route->cookie);
+	dst = smw_route_find(qp->link, &qp->av, &route->cookie);
 	if (IS_ERR(dst))
 		return NULL;
 	route->dst = dst;
@@ -127,18 +127,23 @@ static void drop_routes(struct smw_qp *qp)
 	}
 }
 
-/* A connected queue pair has one peer. */
-static bool is_unicast(const struct smw_av *av)
+static bool is_multicast(const struct in6_addr *address)
+{
+	if (ipv6_addr_v4mapped(address))
+		return ipv4_is_multicast(address->s6_addr32[3]);
+	return ipv6_addr_is_multicast(address);
+}
+
+static bool names_somebody(const struct smw_av *av)
 {
 	__be32 target = av->target.s6_addr32[3];
 
 	if (av->ipv4)
-		return !ipv4_is_multicast(target) && !ipv4_is_zeronet(target) &&
-		       !ipv4_is_lbcast(target);
-	return !ipv6_addr_any(&av->target) && !ipv6_addr_is_multicast(&av->target);
+		return !ipv4_is_zeronet(target) && !ipv4_is_lbcast(target);
+	return !ipv6_addr_any(&av->target);
 }
 
-static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
+int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(ah);
 
@@ -148,13 +153,15 @@ static int fill_av(struct smw_av *av, const struct rdma_ah_attr *ah, u32 qpn)
 	memcpy(&av->source, &grh->sgid_attr->gid, sizeof(av->source));
 	memcpy(&av->target, &grh->dgid, sizeof(av->target));
 	av->ipv4 = ipv6_addr_v4mapped(&av->source);
-	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !is_unicast(av))
+	av->multicast = is_multicast(&av->target);
+	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !names_somebody(av))
 		return -EINVAL;
 	av->sgid = grh->sgid_attr;
 	av->flow_label = grh->flow_label & 0xfffff;
 	av->traffic_class = grh->traffic_class;
 	av->hop_limit = grh->hop_limit ?: DEFAULT_HOP_LIMIT;
-	av->source_port = rdma_get_udp_sport(grh->flow_label, qpn, 0);
+	/* Not by both ends' numbers: a factor of 0 would make all ports the same. */
+	av->source_port = rdma_get_udp_sport(grh->flow_label, entropy, 1);
 	return 0;
 }
 
@@ -174,10 +181,11 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
 	u32 cookie;
 	int err;
 
-	err = fill_av(&av, ah, qp->ibqp.qp_num);
-	if (err)
-		return err;
-	dst = find_route(qp->link, &av, &cookie);
+	err = smw_av_fill(&av, ah, qp->ibqp.qp_num);
+	/* A connected queue pair has one peer. */
+	if (err || av.multicast)
+		return err ?: -EINVAL;
+	dst = smw_route_find(qp->link, &av, &cookie);
 	if (IS_ERR(dst))
 		return PTR_ERR(dst);
 	dst_release(dst);

@@ -13,7 +13,9 @@
 
 #include <smw/carrier.h>
 #include <smw/completer.h>
+#include <smw/gid.h>
 #include <smw/icrc.h>
+#include <smw/mcast.h>
 #include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/work.h>
@@ -100,28 +102,48 @@ static bool icrc_matches(const struct smw_arrival *arrival)
 	return smw_icrc_finish(crc_of(skb, start, end - start, crc)) == icrc;
 }
 
-/* A connected queue pair listens to its peer's address alone (C9-49, A17.4.3). */
+static void addresses(const struct sk_buff *skb, struct in6_addr *source,
+		      struct in6_addr *target)
+{
+	if (skb->protocol == htons(ETH_P_IP)) {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, source);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, target);
+	} else {
+		*source = ipv6_hdr(skb)->saddr;
+		*target = ipv6_hdr(skb)->daddr;
+	}
+}
+
+/*
+ * A connected queue pair listens to its peer's address alone (C9-49, A17.4.3), a
+ * datagram queue pair to everyone who knows an address of its link.
+ */
 static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
 	const struct smw_av *av = smw_qp_av(qp);
 	struct in6_addr source, target;
 
-	if (skb->protocol == htons(ETH_P_IP)) {
-		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &source);
-		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &target);
-	} else {
-		source = ipv6_hdr(skb)->saddr;
-		target = ipv6_hdr(skb)->daddr;
-	}
+	addresses(skb, &source, &target);
+	if (smw_qp_is_datagram(qp))
+		return smw_gid_exists(qp->link, &target);
 	return av && ipv6_addr_equal(&source, &av->target) &&
 	       ipv6_addr_equal(&target, &av->source);
 }
 
-static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
+/* The whole header of IPv6, or IPv4's where the last bytes of a GRH would be (A17.4.5). */
+static void copy_grh(const struct sk_buff *skb, u8 *grh)
 {
-	if (!addressed_to(qp, arrival->skb))
-		return SMW_DROP_ADDRESS;
-	if ((arrival->packet.opcode & SMW_OPCODE_TRANSPORT_MASK) != qp->transport)
+	u32 len = skb->protocol == htons(ETH_P_IP) ? sizeof(struct iphdr) :
+						     sizeof(struct ipv6hdr);
+
+	memset(grh, 0, SMW_GRH_LEN - len);
+	memcpy(grh + SMW_GRH_LEN - len, skb_network_header(skb), len);
+}
+
+/* What is the same for every queue pair of a transport service. */
+static enum smw_reason judge_packet(const struct smw_arrival *arrival, u8 transport)
+{
+	if ((arrival->packet.opcode & SMW_OPCODE_TRANSPORT_MASK) != transport)
 		return SMW_DROP_OPCODE;
 	/* The membership bit aside, there is one partition. */
 	if ((arrival->packet.pkey ^ SMW_PKEY) & 0x7fff)
@@ -129,6 +151,13 @@ static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *
 	if (!icrc_matches(arrival))
 		return SMW_DROP_ICRC;
 	return SMW_OK;
+}
+
+static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
+{
+	if (!addressed_to(qp, arrival->skb))
+		return SMW_DROP_ADDRESS;
+	return judge_packet(arrival, qp->transport);
 }
 
 static void payload_cursor(const struct smw_arrival *arrival, struct smw_cursor *cursor)
@@ -219,6 +248,18 @@ bool smw_carrier_stream(struct smw_qp *qp)
 	return must_wait(&qp->responder);
 }
 
+/* Nothing answers a datagram, and it waits for nothing. */
+static void take_datagram(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	u8 grh[SMW_GRH_LEN];
+
+	copy_grh(arrival->skb, grh);
+	arrival->packet.grh = grh;
+	spin_lock(&qp->responder.lock);
+	execute_request(qp, arrival);
+	spin_unlock(&qp->responder.lock);
+}
+
 static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	const struct smw_packet *packet = &arrival->packet;
@@ -264,10 +305,59 @@ static bool deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 		return false;
 	}
 	smw_count(qp->link, SMW_COUNT_RECEIVED_PACKETS);
+	if (smw_qp_is_datagram(qp)) {
+		take_datagram(qp, arrival);
+		return false;
+	}
 	if (arrival->packet.op->flags & SMW_OP_REQUEST)
 		return take_request(qp, arrival);
 	take_response(qp, arrival);
 	return false;
+}
+
+static void deliver_to_member(struct smw_link *link, struct smw_arrival *arrival, u32 qpn)
+{
+	struct smw_qp *qp = smw_qp_hold(link->net, qpn, SMW_HOLD_QP);
+
+	if (!qp)
+		return;
+	/* It may be another one by now. */
+	if (qp->link == link && smw_qp_is_datagram(qp))
+		take_datagram(qp, arrival);
+	smw_hold_drop(SMW_HOLD_QP);
+}
+
+/* One packet for every queue pair that is attached to its group. */
+static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
+{
+	enum smw_reason reason = judge_packet(arrival, SMW_OPCODE_UD);
+	u32 qpns[SMW_MAX_MCAST_QP];
+	struct in6_addr source, group;
+	u32 count;
+
+	addresses(arrival->skb, &source, &group);
+	count = reason ? 0 : smw_mcast_members(link, &group, qpns);
+	if (!count) {
+		smw_count(link, reason ? smw_reason_info(reason)->counter :
+					 SMW_COUNT_DROPPED);
+		return;
+	}
+	smw_count(link, SMW_COUNT_RECEIVED_PACKETS);
+	while (count--)
+		deliver_to_member(link, arrival, qpns[count]);
+}
+
+static void receive_group(struct net *net, struct smw_arrival *arrival)
+{
+	struct smw_link *link;
+
+	rcu_read_lock();
+	link = smw_sock_link(arrival->skb->dev);
+	if (link)
+		deliver_to_group(link, arrival);
+	else
+		smw_sock_count(net, SMW_COUNT_DROPPED);
+	rcu_read_unlock();
 }
 
 /* Returns true where the packet was kept. */
@@ -279,6 +369,10 @@ static bool receive(struct net *net, struct smw_arrival *arrival)
 
 	if (reason) {
 		smw_sock_count(net, SMW_COUNT_MALFORMED);
+		return false;
+	}
+	if (arrival->packet.qpn == SMW_QPN_MULTICAST) {
+		receive_group(net, arrival);
 		return false;
 	}
 	qp = smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);

@@ -135,6 +135,17 @@ void smw_sock_count(struct net *net, enum smw_counter counter)
 	rcu_read_unlock();
 }
 
+struct smw_link *smw_sock_link(const struct net_device *netdev)
+{
+	struct smw_sock_net *socks = net_generic(dev_net(netdev), sock_net_id);
+	struct smw_link *link;
+
+	list_for_each_entry_rcu(link, &socks->links, sock_node)
+		if (rcu_access_pointer(link->netdev) == netdev)
+			return link;
+	return NULL;
+}
+
 static int __net_init sock_net_init(struct net *net)
 {
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);

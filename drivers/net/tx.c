@@ -15,6 +15,7 @@
 
 #include <smw/icrc.h>
 #include <smw/route.h>
+#include <smw/tx.h>
 
 #define IP_HEADER_MAX sizeof(struct ipv6hdr)
 
@@ -117,9 +118,8 @@ static struct sk_buff *build(const struct net_device *netdev, struct smw_packet 
 	return skb;
 }
 
-static void transmit(struct smw_qp *qp, struct sk_buff *skb)
+static void transmit(struct smw_link *link, const struct smw_av *av, struct sk_buff *skb)
 {
-	const struct smw_av *av = &qp->av;
 	u8 *bth = skb->data;
 
 	push_udp(skb, av);
@@ -129,31 +129,39 @@ static void transmit(struct smw_qp *qp, struct sk_buff *skb)
 		push_ipv6(skb, av);
 	put_icrc(skb, av, bth);
 	skb->ip_summed = CHECKSUM_NONE;
-	smw_count(qp->link, SMW_COUNT_SENT_PACKETS);
+	smw_count(link, SMW_COUNT_SENT_PACKETS);
 	if (av->ipv4)
-		ip_local_out(qp->link->net, NULL, skb);
+		ip_local_out(link->net, NULL, skb);
 	else
-		ip6_local_out(qp->link->net, NULL, skb);
+		ip6_local_out(link->net, NULL, skb);
+}
+
+bool smw_tx_packet(struct smw_link *link, const struct smw_av *av, struct dst_entry *dst,
+		   struct smw_packet *packet, struct smw_cursor *payload)
+{
+	bool readable = true;
+	struct sk_buff *skb;
+
+	if (!dst || !READ_ONCE(link->up)) {
+		if (payload)
+			smw_cursor_release(payload);
+		return true;	/* lost */
+	}
+	skb = build(dst->dev, packet, payload, &readable);
+	if (skb) {
+		skb_dst_set_noref(skb, dst);
+		transmit(link, av, skb);
+	}
+	return readable;
 }
 
 bool smw_carrier_send(struct smw_qp *qp, enum smw_route_user user,
 		      struct smw_packet *packet, struct smw_cursor *payload)
 {
-	struct dst_entry *dst = smw_route_get(qp, user);
-	bool readable = true;
-	struct sk_buff *skb;
+	bool readable;
 
-	if (!dst || !READ_ONCE(qp->link->up)) {
-		if (payload)
-			smw_cursor_release(payload);
-		return true;	/* lost */
-	}
 	rcu_read_lock();
-	skb = build(dst->dev, packet, payload, &readable);
-	if (skb) {
-		skb_dst_set_noref(skb, dst);
-		transmit(qp, skb);
-	}
+	readable = smw_tx_packet(qp->link, &qp->av, smw_route_get(qp, user), packet, payload);
 	rcu_read_unlock();
 	return readable;
 }

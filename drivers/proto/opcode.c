@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The table of BTH opcodes (IBTA 9.2.1, table 38), by their lower five bits:
- * what they mean is the same for every transport service that has them.
+ * The tables of BTH opcodes (IBTA 9.2.1, table 38), by their lower five bits: what
+ * they mean is the same for every transport service that has them, but UD's have a
+ * header more.
  */
 #include <smw/opcode.h>
 
@@ -106,18 +107,39 @@ static const struct smw_opcode_info smw_opcodes[] = {
 	       SMW_RETH_LEN),
 };
 
+static const struct smw_opcode_info smw_datagram_opcodes[] = {
+	OPCODE(SMW_RC_SEND_ONLY, "SEND Only",
+	       SMW_KIND_SEND, ONLY | SMW_OP_DETH | SMW_OP_RECV,
+	       SMW_DETH_LEN),
+	OPCODE(SMW_RC_SEND_ONLY_IMM, "SEND Only with Immediate",
+	       SMW_KIND_SEND, ONLY | SMW_OP_DETH | SMW_OP_RECV | SMW_OP_IMM,
+	       SMW_DETH_LEN + SMW_IMM_LEN),
+};
+
+/* How many rows a transport service has: all of its opcodes are among them. */
+static u8 smw_opcode_rows(u8 transport, const struct smw_opcode_info **table)
+{
+	*table = smw_opcodes;
+	switch (transport) {
+	case SMW_OPCODE_RC:
+		return ARRAY_SIZE(smw_opcodes);
+	case SMW_OPCODE_UC:
+		return SMW_RC_WRITE_ONLY_IMM + 1;
+	case SMW_OPCODE_UD:
+		*table = smw_datagram_opcodes;
+		return ARRAY_SIZE(smw_datagram_opcodes);
+	default:
+		return 0;
+	}
+}
+
 const struct smw_opcode_info *smw_opcode_lookup(u8 opcode)
 {
 	u8 operation = opcode & ~SMW_OPCODE_TRANSPORT_MASK;
-	u8 transport = opcode & SMW_OPCODE_TRANSPORT_MASK;
-	const struct smw_opcode_info *op;
+	const struct smw_opcode_info *table;
 
-	if (operation >= ARRAY_SIZE(smw_opcodes))
+	if (operation >= smw_opcode_rows(opcode & SMW_OPCODE_TRANSPORT_MASK, &table))
 		return NULL;
-	if (transport != SMW_OPCODE_RC &&
-	    !(transport == SMW_OPCODE_UC && operation <= SMW_RC_WRITE_ONLY_IMM))
-		return NULL;
-	op = &smw_opcodes[operation];
-	return op->header_len ? op : NULL;
+	return table[operation].header_len ? &table[operation] : NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_opcode_lookup);

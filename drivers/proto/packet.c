@@ -29,6 +29,10 @@
 #define BTH_QPN_MASK		GENMASK(23, 0)
 #define BTH_PSN_ACK_REQUEST	BIT(31)
 
+/* DETH */
+#define DETH_QKEY	0
+#define DETH_QPN	4	/* with eight reserved bits above */
+
 /* RETH */
 #define RETH_VA		0
 #define RETH_RKEY	8
@@ -62,6 +66,12 @@ static void smw_extensions_read(struct smw_packet *packet, const u8 *from)
 {
 	u16 flags = packet->op->flags;
 
+	if (flags & SMW_OP_DETH) {
+		packet->qkey = get_unaligned_be32(from + DETH_QKEY);
+		packet->source_qpn = FIELD_GET(BTH_QPN_MASK,
+					       get_unaligned_be32(from + DETH_QPN));
+		from += SMW_DETH_LEN;
+	}
 	if (flags & SMW_OP_RETH) {
 		packet->va = get_unaligned_be64(from + RETH_VA);
 		packet->rkey = get_unaligned_be32(from + RETH_RKEY);
@@ -148,6 +158,11 @@ static void smw_extensions_write(const struct smw_packet *packet, u8 *to)
 {
 	u16 flags = packet->op->flags;
 
+	if (flags & SMW_OP_DETH) {
+		put_unaligned_be32(packet->qkey, to + DETH_QKEY);
+		put_unaligned_be32(packet->source_qpn & BTH_QPN_MASK, to + DETH_QPN);
+		to += SMW_DETH_LEN;
+	}
 	if (flags & SMW_OP_RETH) {
 		put_unaligned_be64(packet->va, to + RETH_VA);
 		put_unaligned_be32(packet->rkey, to + RETH_RKEY);

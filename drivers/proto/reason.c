@@ -81,6 +81,10 @@ static const struct smw_reason_info smw_reasons[] = {
 		"icrc", "invariant CRC is wrong",
 		.counter = SMW_COUNT_ICRC_ERROR,
 	},
+	[SMW_DROP_QKEY] = {
+		"qkey", "queue key is not the datagram queue pair's",
+		.counter = SMW_COUNT_QKEY_VIOLATION,
+	},
 	[SMW_DROP_QPN] = {
 		"qpn", "no such queue pair here", DROPPED,
 	},
@@ -289,6 +293,10 @@ static const struct smw_reason_info smw_reasons[] = {
 	},
 	[SMW_WQE_SGES] = {
 		"wqe-sges", "more sges than the queue was made for",
+		BAD_WORK_REQUEST,
+	},
+	[SMW_WQE_AH] = {
+		"wqe-ah", "no address handle of the queue pair's domain has this number",
 		BAD_WORK_REQUEST,
 	},
 	[SMW_WQE_LENGTH] = {

@@ -83,9 +83,9 @@ void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status)
 
 	req->reading = false;
 	/* The first error counts; what comes after it is flushed. */
-	if (smw_qp_state(qp) != IB_QPS_ERR && req->ring.index != req->fetched)
+	if (!smw_requester_flushes(qp) && req->ring.index != req->fetched)
 		complete_oldest(qp, status);
-	smw_qp_fail(qp);
+	smw_qp_fail_send(qp);
 }
 
 static bool is_complete(const struct smw_requester *req, const struct smw_send *send)

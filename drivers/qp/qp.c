@@ -55,17 +55,27 @@ struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot sl
 	return NULL;
 }
 
-bool smw_qp_fail(struct smw_qp *qp)
+static bool fail_to(struct smw_qp *qp, enum ib_qp_state to)
 {
 	enum ib_qp_state state = smw_qp_state(qp);
 
 	/* A concurrent reset wins: it does not come back from RESET. */
 	do {
-		if (state == IB_QPS_RESET || state == IB_QPS_ERR)
+		if (state == IB_QPS_RESET || state == IB_QPS_ERR || state == to)
 			return false;
-	} while (!try_cmpxchg(&qp->state, &state, IB_QPS_ERR));
+	} while (!try_cmpxchg(&qp->state, &state, to));
 	smw_work_note(qp, SMW_NOTE_FLUSH);
 	return true;
+}
+
+bool smw_qp_fail(struct smw_qp *qp)
+{
+	return fail_to(qp, IB_QPS_ERR);
+}
+
+void smw_qp_fail_send(struct smw_qp *qp)
+{
+	fail_to(qp, smw_qp_is_datagram(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
 void smw_qp_lost_completion(struct smw_qp *qp)
@@ -106,6 +116,17 @@ static void run_requester(struct smw_qp *qp)
 		smw_work_note(qp, SMW_NOTE_SEND);
 }
 
+/* An error may have come meanwhile; receives have no doorbell. */
+static void flush(struct smw_qp *qp)
+{
+	enum ib_qp_state state = smw_qp_state(qp);
+
+	if (state == IB_QPS_SQE || state == IB_QPS_ERR)
+		smw_requester_flush(qp);
+	if (state == IB_QPS_ERR)
+		smw_responder_flush(qp);
+}
+
 int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		     const struct ib_send_wr **bad)
 {
@@ -121,26 +142,36 @@ int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	case IB_QPS_SQD:
 		run_requester(qp);
 		break;
+	case IB_QPS_SQE:
 	case IB_QPS_ERR:
 		break;
 	default:
 		smw_requester_discard(qp);
 		return -EINVAL;
 	}
-	/* The ERR state may have come meanwhile; receives have no doorbell. */
-	if (smw_qp_state(qp) == IB_QPS_ERR) {
-		smw_requester_flush(qp);
-		smw_responder_flush(qp);
-	}
+	flush(qp);
 	return 0;
+}
+
+static int qp_transport(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return SMW_OPCODE_RC;
+	case IB_QPT_UC:
+		return SMW_OPCODE_UC;
+	case IB_QPT_UD:
+		return SMW_OPCODE_UD;
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
 static int qp_check(const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
-	if ((init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC) ||
-	    init->create_flags || init->rwq_ind_tbl)
+	if (qp_transport(init->qp_type) < 0 || init->create_flags || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
@@ -239,7 +270,9 @@ static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init
 {
 	qp->link = smw_link_of(qp->ibqp.device);
 	mutex_init(&qp->modify_lock);
-	qp->transport = init->qp_type == IB_QPT_UC ? SMW_OPCODE_UC : SMW_OPCODE_RC;
+	qp->transport = qp_transport(init->qp_type);
+	if (smw_qp_is_datagram(qp))
+		qp->mtu = ib_mtu_enum_to_int(IB_MTU_4096);
 	qp->state = IB_QPS_RESET;
 	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = smw_cq_of(init->send_cq);

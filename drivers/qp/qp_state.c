@@ -168,6 +168,8 @@ static void set_responder(struct smw_qp *qp, const struct ib_qp_attr *attr, int 
 		qp->responder.psn = attr->rq_psn & SMW_PSN_MASK;
 	if (mask & IB_QP_MIN_RNR_TIMER)
 		qp->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_QKEY)
+		qp->qkey = attr->qkey;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->rights = attr->qp_access_flags & REMOTE_RIGHTS;
 	if (mask & IB_QP_PATH_MTU)
@@ -181,6 +183,8 @@ static void remember(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 
 	if (mask & IB_QP_PORT)
 		to->port_num = attr->port_num;
+	if (mask & IB_QP_QKEY)
+		to->qkey = attr->qkey;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
 	if (mask & IB_QP_PATH_MTU)
@@ -247,6 +251,9 @@ static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int m
 	err = prepare(qp, attr, mask);
 	if (err)
 		return err;
+	/* What was posted in SQE is not for RTS. */
+	if (from == IB_QPS_SQE)
+		smw_requester_flush(qp);
 	set_attributes(qp, attr, mask, from, to);
 	/* RTS and SQD both have something to look at. */
 	if (to == IB_QPS_RTS || to == IB_QPS_SQD)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <smw/requester.h>
 
+#include <smw/ah.h>
 #include <smw/carrier.h>
 #include <smw/completer.h>
 #include <smw/psn.h>
@@ -15,6 +16,8 @@
 #define ALONE_PACKETS BIT(22)
 /* What a step costs besides its bytes, in bytes of SMW_TURN_BYTES. */
 #define STEP_COST 512
+/* A work request's Q_Key with this bit set means the queue pair's own (10.2.5). */
+#define OWN_QKEY BIT(31)
 
 static u32 in_flight(const struct smw_requester *req)
 {
@@ -225,6 +228,11 @@ static void fill_packet(struct smw_qp *qp, const struct smw_send *send, u32 chun
 	packet->psn = qp->requester.psn;
 	packet->imm = send->imm;
 	packet->invalidate = send->invalidate;
+	if (packet->op->flags & SMW_OP_DETH) {
+		packet->qpn = send->remote_qpn;
+		packet->source_qpn = qp->ibqp.qp_num;
+		packet->qkey = send->remote_qkey & OWN_QKEY ? qp->qkey : send->remote_qkey;
+	}
 	if (packet->op->flags & (SMW_OP_RETH | SMW_OP_ATOMICETH)) {
 		packet->va = send->va + (smw_send_is_read(send) ? offset : 0);
 		packet->rkey = send->rkey;
@@ -283,6 +291,30 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 	}
 	sent(qp, send, chunk, 1);
 	smw_work_arm_retransmit(qp);
+}
+
+/* UD: a message is a packet, and each goes its own way. */
+static void transmit_datagram(struct smw_qp *qp, struct smw_send *send)
+{
+	struct smw_packet packet = { .span = 1 };
+	struct smw_cursor payload;
+	struct smw_ah *ah;
+	bool readable;
+
+	ah = smw_ah_hold(send->ah, qp->ibqp.pd);
+	if (!ah) {
+		send->fault = SMW_WQE_AH;
+		return;
+	}
+	fill_packet(qp, send, send->length, &packet);
+	payload_cursor(qp, send, &payload);
+	readable = smw_carrier_send_datagram(ah, &packet,
+					     packet.payload_len ? &payload : NULL);
+	smw_hold_drop(SMW_HOLD_AH);
+	if (readable)
+		sent(qp, send, send->length, 1);
+	else
+		send->fault = payload.fault;
 }
 
 static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
@@ -353,10 +385,13 @@ static bool transmit(struct smw_qp *qp, struct smw_send *send, u32 *budget)
 	 * What is on the wire must not be overtaken. On UC nothing tells how far
 	 * that is: where the path changes, what comes late counts as a gap.
 	 */
-	if (!in_flight(req))
+	if (!in_flight(req) && !smw_qp_is_datagram(qp))
 		peer = smw_carrier_peer(qp);
 	start_request(qp, send);
-	if (peer) {
+	if (smw_qp_is_datagram(qp)) {
+		spend(budget, send->length);
+		transmit_datagram(qp, send);
+	} else if (peer) {
 		spend(budget, send->length - req->offset);
 		transmit_local(qp, peer, send);
 		smw_hold_drop(SMW_HOLD_PEER);
@@ -504,7 +539,7 @@ void smw_requester_flush(struct smw_qp *qp)
 	spin_lock_bh(&req->lock);
 	/* At most a ring full: a hostile user may go on producing. */
 	for (slots = req->ring.mask; slots; slots--) {
-		if (smw_qp_state(qp) != IB_QPS_ERR)
+		if (!smw_requester_flushes(qp))
 			break;
 		if (req->ring.index == req->fetched && !smw_wqe_fetch_send(qp))
 			break;

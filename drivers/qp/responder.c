@@ -12,6 +12,7 @@ static bool takes_requests(const struct smw_qp *qp)
 	case IB_QPS_RTR:
 	case IB_QPS_RTS:
 	case IB_QPS_SQD:
+	case IB_QPS_SQE:
 		return true;
 	default:
 		return false;
@@ -33,6 +34,10 @@ static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 		.port_num = SMW_PORT,
 	};
 
+	if (packet && packet->op->flags & SMW_OP_DETH) {
+		wc.wc_flags |= SMW_WC_GRH;
+		wc.src_qp = packet->source_qpn;
+	}
 	if (packet && packet->op->kind == SMW_KIND_WRITE)
 		wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
 	if (packet && packet->op->flags & SMW_OP_IMM) {
@@ -160,9 +165,19 @@ static const struct ib_pd *receive_pd(const struct smw_qp *qp)
 	return qp->responder.srq ? qp->responder.srq->ibsrq.pd : qp->ibqp.pd;
 }
 
-static enum smw_reason place_in_receive(struct smw_qp *qp, u32 bytes,
+/* A datagram's payload comes behind the network header that it came with. */
+static void place_grh(struct smw_cursor *target, const u8 *grh)
+{
+	struct smw_cursor source;
+
+	smw_cursor_flat(&source, (u8 *)grh);
+	smw_copy(target, &source, SMW_GRH_LEN);
+}
+
+static enum smw_reason place_in_receive(struct smw_qp *qp, const struct smw_packet *packet,
 					struct smw_cursor *payload)
 {
+	u32 bytes = packet->payload_len + (packet->grh ? SMW_GRH_LEN : 0);
 	struct smw_responder *rsp = &qp->responder;
 	struct smw_cursor target;
 
@@ -171,7 +186,9 @@ static enum smw_reason place_in_receive(struct smw_qp *qp, u32 bytes,
 	smw_cursor_sges(&target, qp->link, receive_pd(qp), rsp->receive->sge,
 			rsp->receive->num_sge, SMW_LOCAL_WRITE, SMW_HOLD_RECEIVE);
 	smw_cursor_skip(&target, rsp->offset);
-	smw_copy(&target, payload, bytes);
+	if (packet->grh)
+		place_grh(&target, packet->grh);
+	smw_copy(&target, payload, packet->payload_len);
 	smw_cursor_release(&target);
 	if (target.fault)
 		return SMW_RECV_PROTECTION;
@@ -195,7 +212,7 @@ static enum smw_reason receive_send(struct smw_qp *qp, const struct smw_packet *
 		if (reason)
 			return reason;
 	}
-	reason = place_in_receive(qp, packet->payload_len, payload);
+	reason = place_in_receive(qp, packet, payload);
 	if (reason)
 		return reason;
 	/* After the payload is placed, before the completion. */
@@ -369,6 +386,22 @@ static void receive_reliable(struct smw_qp *qp, const struct smw_packet *packet,
 		refuse(qp, packet, packet->psn, reason, response);
 }
 
+/* Count what an unreliable queue pair refuses in silence. */
+static void drop(struct smw_qp *qp, const struct smw_packet *packet,
+		 enum smw_reason reason)
+{
+	const struct smw_reason_info *info = smw_reason_info(reason);
+
+	/* The rest of a message that was given up is no mistake of the sender's. */
+	if (reason == SMW_RNR || reason == SMW_BAD_ORDER)
+		smw_count(qp->link, SMW_COUNT_DROPPED);
+	else
+		count_reason(qp, info);
+	/* The receive itself is at fault: no message will ever fit. */
+	if (reason == SMW_RECV_PROTECTION)
+		fail(qp, packet, info);
+}
+
 /*
  * A gap ends the message that it is in; the first packet of a message is taken
  * whatever came before (IBTA 9.8.2.1). What is refused is dropped in silence,
@@ -381,7 +414,6 @@ static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packe
 	struct smw_responder *rsp = &qp->responder;
 	bool gap = packet->psn != rsp->psn;
 	struct smw_response nobody_waits_for;
-	const struct smw_reason_info *info;
 	enum smw_reason reason;
 
 	if (gap)
@@ -394,15 +426,23 @@ static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packe
 		return;
 	rsp->message = SMW_MESSAGE_NONE;
 	rsp->psn = smw_psn_add(packet->psn, packet->span);
-	info = smw_reason_info(reason);
-	/* The rest of a message that was given up is no mistake of the sender's. */
-	if (reason == SMW_RNR || reason == SMW_BAD_ORDER)
-		smw_count(qp->link, SMW_COUNT_DROPPED);
-	else
-		count_reason(qp, info);
-	/* The receive itself is at fault: no message will ever fit. */
-	if (reason == SMW_RECV_PROTECTION)
-		fail(qp, packet, info);
+	drop(qp, packet, reason);
+}
+
+/*
+ * Each datagram stands for itself. One without a receive, or longer than it, is
+ * dropped, and the receive waits for the next one.
+ */
+static void receive_datagram(struct smw_qp *qp, const struct smw_packet *packet,
+			     struct smw_cursor *payload)
+{
+	enum smw_reason reason = SMW_DROP_QKEY;
+	struct smw_response nobody_waits_for;
+
+	if (packet->qkey == qp->qkey)
+		reason = execute(qp, packet, payload, &nobody_waits_for);
+	if (reason)
+		drop(qp, packet, reason);
 }
 
 void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
@@ -411,6 +451,8 @@ void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 	response->kind = SMW_RESPONSE_NONE;
 	if (!takes_requests(qp))
 		smw_count(qp->link, SMW_COUNT_DROPPED);
+	else if (smw_qp_is_datagram(qp))
+		receive_datagram(qp, packet, payload);
 	else if (smw_qp_is_unreliable(qp))
 		receive_unreliable(qp, packet, payload);
 	else

@@ -133,6 +133,26 @@ static void take_bind(struct smw_send *send, const struct rxe_send_wqe *wqe)
 	send->bind.rights = wqe->wr.wr.mw.access;
 }
 
+/* Of UD: one packet, to be sent by an address handle. */
+static enum smw_reason take_datagram(struct smw_qp *qp, struct smw_send *send,
+				     const struct rxe_send_wqe *wqe,
+				     const struct rxe_send_wqe *shared)
+{
+	enum smw_reason reason;
+
+	if (send->opcode == IB_WR_SEND_WITH_IMM)
+		send->imm = wqe->wr.ex.imm_data;
+	else if (send->opcode != IB_WR_SEND)
+		return SMW_WQE_OPCODE;
+	send->ah = wqe->wr.wr.ud.ah_num;
+	send->remote_qpn = wqe->wr.wr.ud.remote_qpn;
+	send->remote_qkey = wqe->wr.wr.ud.remote_qkey;
+	reason = take_data(qp, send, wqe, shared);
+	if (!reason && send->length > READ_ONCE(qp->link->mtu))
+		return SMW_WQE_LENGTH;
+	return reason;
+}
+
 /* What is allowed is listed; anything else is a fault. */
 static enum smw_reason take_request(struct smw_qp *qp, struct smw_send *send,
 				    const struct rxe_send_wqe *wqe,
@@ -191,7 +211,8 @@ bool smw_wqe_fetch_send(struct smw_qp *qp)
 	send->wr_id = wqe.wr.wr_id;
 	send->opcode = wqe.wr.opcode;
 	send->flags = wqe.wr.send_flags;
-	send->fault = take_request(qp, send, &wqe, shared);
+	send->fault = smw_qp_is_datagram(qp) ? take_datagram(qp, send, &wqe, shared) :
+					       take_request(qp, send, &wqe, shared);
 	req->fetched = smw_ring_next(&req->ring, req->fetched);
 	return true;
 }

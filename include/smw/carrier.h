@@ -8,6 +8,8 @@
 
 #include <smw/qp.h>
 
+struct smw_ah;
+
 /**
  * smw_carrier_connect() - fill a queue pair's address vector
  * @qp: a queue pair on its way to RTR, modify_lock held
@@ -62,7 +64,44 @@ bool smw_carrier_stream(struct smw_qp *qp);
  */
 struct smw_qp *smw_carrier_peer(struct smw_qp *qp);
 
-/* A GID, address or netdev changed: every direct path is looked at again. */
+/**
+ * smw_carrier_open() - fill an address handle's address vector
+ * @ah: a new address handle
+ * @attr: the path, checked by the RDMA core; ibah.sgid_attr holds its GID
+ * @may_sleep: find a route, so that an unreachable peer is an errno; without it the
+ *             context may be any
+ *
+ * Return: 0 or a negative errno.
+ */
+int smw_carrier_open(struct smw_ah *ah, const struct rdma_ah_attr *attr, bool may_sleep);
+
+/**
+ * smw_carrier_close() - drop an address handle's route
+ * @ah: an address handle that no CPU holds
+ */
+void smw_carrier_close(struct smw_ah *ah);
+
+/**
+ * smw_carrier_send_datagram() - put one datagram on the wire
+ * @ah: where it goes, held
+ * @packet: the datagram
+ * @payload: as for smw_carrier_send()
+ *
+ * Context: bottom halves disabled.
+ *
+ * Return: false where the payload could not be read (@payload->fault) and nothing
+ * was sent.
+ */
+bool smw_carrier_send_datagram(struct smw_ah *ah, struct smw_packet *packet,
+			       struct smw_cursor *payload);
+
+/*
+ * A GID, address or netdev changed: every direct path and every address handle's
+ * route is looked at again.
+ */
 void smw_carrier_changed(void);
+
+/* Changes whenever that was called. */
+u32 smw_carrier_generation(void);
 
 #endif /* SMW_CARRIER_H */

@@ -5,6 +5,7 @@
 #ifndef SMW_LINK_H
 #define SMW_LINK_H
 
+#include <linux/hashtable.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <smw/keytab.h>
@@ -17,6 +18,10 @@
 #define SMW_MAX_MR		65536
 #define SMW_MAX_MW		65536
 #define SMW_MAX_SRQ		8192
+#define SMW_MAX_AH		65536
+/* Attachments of queue pairs to groups: of a link, and to one group. */
+#define SMW_MAX_MCAST		8192
+#define SMW_MAX_MCAST_QP	64
 #define SMW_MAX_SRQ_WR		16384
 #define SMW_MAX_QP_WR		16384
 #define SMW_MAX_SGE		32
@@ -27,6 +32,7 @@
 #define SMW_MAX_RD_ATOMIC	128
 #define SMW_MAX_MESSAGE		BIT(31)
 #define SMW_PORT		1
+#define SMW_GID_BITS		4
 #define SMW_PKEY		0xffff
 #define SMW_UDP_PORT		4791
 
@@ -41,6 +47,8 @@ enum smw_object {
 	SMW_OBJECT_SRQ,
 	SMW_OBJECT_MR,
 	SMW_OBJECT_MW,
+	SMW_OBJECT_AH,
+	SMW_OBJECT_MCAST,
 	SMW_OBJECTS
 };
 
@@ -65,10 +73,12 @@ struct smw_counters {
  * @objects: how many of each enum smw_object exist
  * @up: the netdev is running, has a carrier and carries packets of at least
  *      the smallest path MTU; written by dev/netdev.c
+ * @mtu: the largest path MTU that the netdev carries, bytes; likewise
  * @same_host: requests to a queue pair of this kernel and namespace may take
  *             the direct path; a debugfs switch
  * @windows: list of all windows, for debugfs, under @windows_lock
  * @windows_lock: protects @windows; never taken by the data path
+ * @gids: its addresses, by address; readers under RCU; owner: net/gid.c
  * @sock_node: in its namespace's list of links; owner: net/sock.c
  * @node: in the module's list of links; owner: dev/link.c
  * @rescan: looks at the addresses again; owner: dev/loopback.c
@@ -86,9 +96,11 @@ struct smw_link {
 	struct smw_counters __percpu *counters;
 	atomic_t objects[SMW_OBJECTS];
 	bool up;
+	u32 mtu;
 	bool same_host;
 	struct list_head windows;
 	spinlock_t windows_lock;
+	DECLARE_HASHTABLE(gids, SMW_GID_BITS);
 	struct list_head sock_node;
 	struct list_head node;
 	struct work_struct rescan;

@@ -10,7 +10,8 @@
 
 /*
  * RC opcodes (IBTA 9.2.1, table 38). The transport service is in the top three
- * bits; UC has the SENDs and WRITEs of RC, up to SMW_RC_WRITE_ONLY_IMM.
+ * bits; UC has the SENDs and WRITEs of RC, up to SMW_RC_WRITE_ONLY_IMM; UD has the
+ * SENDs of one packet, with a header of its own.
  */
 enum smw_opcode {
 	SMW_RC_SEND_FIRST = 0x00,
@@ -42,6 +43,7 @@ enum smw_opcode {
 #define SMW_OPCODE_TRANSPORT_MASK 0xe0
 #define SMW_OPCODE_RC 0x00
 #define SMW_OPCODE_UC 0x20
+#define SMW_OPCODE_UD 0x60
 
 /* Kind of operation: exactly one per opcode. */
 enum smw_op_kind {
@@ -67,6 +69,7 @@ enum smw_op_kind {
 #define SMW_OP_IETH	BIT(8)
 #define SMW_OP_PAYLOAD	BIT(9)	/* may carry payload */
 #define SMW_OP_RECV	BIT(10)	/* consumes a receive work request at its end */
+#define SMW_OP_DETH	BIT(11)
 
 /**
  * struct smw_opcode_info - constant facts about one opcode

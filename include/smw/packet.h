@@ -11,6 +11,7 @@
 
 /* Bytes of the headers (IBTA 9.2 and 9.3) and of what follows the payload. */
 #define SMW_BTH_LEN 12
+#define SMW_DETH_LEN 8
 #define SMW_RETH_LEN 16
 #define SMW_ATOMICETH_LEN 28
 #define SMW_AETH_LEN 4
@@ -20,6 +21,9 @@
 #define SMW_ICRC_LEN 4
 /* The longest header of all is BTH + AtomicETH. */
 #define SMW_HEADER_MAX (SMW_BTH_LEN + SMW_ATOMICETH_LEN)
+
+/* What a datagram's receiver finds in front of the payload. */
+#define SMW_GRH_LEN 40
 
 /**
  * struct smw_packet - a transport packet, or several consecutive ones, in host order
@@ -35,6 +39,10 @@
  * @span: number of consecutive PSNs covered: 1 on the wire, more where a
  *        carrier hands over a run of packets of one message as one. A run that
  *        is not the message's end has a payload of exactly @span * path MTU.
+ * @qkey: DETH queue key
+ * @source_qpn: DETH source QP number, 24 bits
+ * @grh: of a datagram for the responder: the SMW_GRH_LEN bytes that go in front of
+ *       its payload; set by the carrier
  * @va: RETH or AtomicETH remote virtual address
  * @rkey: RETH or AtomicETH remote key
  * @length: RETH DMA length, bytes
@@ -58,6 +66,9 @@ struct smw_packet {
 	u32 qpn;
 	u32 psn;
 	u32 span;
+	u32 qkey;
+	u32 source_qpn;
+	const u8 *grh;
 	u64 va;
 	u32 rkey;
 	u32 length;

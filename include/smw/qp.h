@@ -47,6 +47,7 @@
  * @traffic_class: TOS or traffic class
  * @hop_limit: TTL or hop limit
  * @ipv4: both addresses are IPv4
+ * @multicast: @target is a group, of an address handle only
  */
 struct smw_av {
 	struct in6_addr source;
@@ -57,6 +58,7 @@ struct smw_av {
 	u8 traffic_class;
 	u8 hop_limit;
 	bool ipv4;
+	bool multicast;
 };
 
 /**
@@ -106,6 +108,9 @@ enum smw_send_state {
  * @rkey: remote key
  * @compare: compare operand
  * @swap_add: swap or add operand
+ * @ah: UD: number of its address handle
+ * @remote_qpn: UD: where it goes
+ * @remote_qkey: UD: Q_Key to send, or with the top bit set the queue pair's own
  * @bind: of BIND_MW
  * @sge: scatter list
  * @inline_data: the message itself
@@ -130,6 +135,11 @@ struct smw_send {
 			u64 swap_add;
 			u32 rkey;
 		};
+		struct {
+			u32 ah;
+			u32 remote_qpn;
+			u32 remote_qkey;
+		};
 		struct smw_bind bind;
 	};
 	union {
@@ -149,7 +159,7 @@ struct smw_send {
  * @offset: bytes of the current message already sent
  * @psn: PSN of the next packet to send
  * @una: oldest PSN not acknowledged; equal to @psn where nothing is in flight,
- *       as always on UC
+ *       as always on UC and UD
  * @highest: first PSN never sent
  * @unacked: packets sent since the last AckReq
  * @window: packets that may be in flight, SMW_WINDOW_MIN to SMW_WINDOW_MAX. A
@@ -287,10 +297,12 @@ struct smw_responder {
  * struct smw_qp - a queue pair
  * @ibqp: what the RDMA core knows of it; ibqp.qp_num is in every packet
  * @link: its link, constant
- * @transport: SMW_OPCODE_RC or SMW_OPCODE_UC, the top bits of its opcodes; constant
+ * @transport: SMW_OPCODE_RC, _UC or _UD, the top bits of its opcodes; constant
  * @modify_lock: serialises modify, query and destroy
  * @state: enum ib_qp_state; see the head of this file
- * @mtu: path MTU, bytes; constant from RTR on
+ * @mtu: path MTU, bytes; constant from RTR on. UD: the largest packet there is; what
+ *       may be sent the link says
+ * @qkey: UD: Q_Key that datagrams must have
  * @rights: SMW_REMOTE_* access flags
  * @dest_qpn: the peer's QP number
  * @max_rd_atomic: READs and atomics the requester may have in flight
@@ -322,6 +334,7 @@ struct smw_qp {
 	struct mutex modify_lock;
 	enum ib_qp_state state;
 	u32 mtu;
+	u32 qkey;
 	u32 rights;
 	u32 dest_qpn;
 	u8 max_rd_atomic;
@@ -352,10 +365,16 @@ static inline struct smw_qp *smw_qp_of(struct ib_qp *ibqp)
 	return container_of(ibqp, struct smw_qp, ibqp);
 }
 
-/* UC: nothing is acknowledged, sent again or refused aloud. */
+/* UC and UD: nothing is acknowledged, sent again or refused aloud. */
 static inline bool smw_qp_is_unreliable(const struct smw_qp *qp)
 {
-	return qp->transport == SMW_OPCODE_UC;
+	return qp->transport != SMW_OPCODE_RC;
+}
+
+/* UD: every message is one packet, from and to anyone. */
+static inline bool smw_qp_is_datagram(const struct smw_qp *qp)
+{
+	return qp->transport == SMW_OPCODE_UD;
 }
 
 /* The state now, for code that holds no lock. */
@@ -395,6 +414,14 @@ struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot sl
  * Return: true where it was not in ERR (or RESET, which stays) before.
  */
 bool smw_qp_fail(struct smw_qp *qp);
+
+/**
+ * smw_qp_fail_send() - the same for what happened to its send queue
+ * @qp: a queue pair, in any state
+ *
+ * UD goes to SQE: the send queue is flushed, the receive queue goes on.
+ */
+void smw_qp_fail_send(struct smw_qp *qp);
 
 /**
  * smw_qp_lost_completion() - a completion found its queue full

@@ -17,6 +17,7 @@ enum smw_reason {
 	SMW_DROP_OPCODE,	/* unknown, or of another transport service */
 	SMW_DROP_PAD,		/* padding longer than what it pads */
 	SMW_DROP_ICRC,
+	SMW_DROP_QKEY,		/* not the datagram queue pair's Q_Key */
 	SMW_DROP_QPN,		/* no such queue pair in this namespace */
 	SMW_DROP_ADDRESS,	/* not between the QP's own two addresses */
 	SMW_DROP_PKEY,
@@ -81,6 +82,7 @@ enum smw_reason {
 	/* A work request that cannot be executed. */
 	SMW_WQE_OPCODE,		/* unknown or kernel-only opcode */
 	SMW_WQE_SGES,		/* more sges than the queue was made for */
+	SMW_WQE_AH,		/* no such address handle in the QP's domain */
 	SMW_WQE_LENGTH,		/* inline, atomic or message length out of range */
 
 	SMW_REASON_COUNT
@@ -120,6 +122,7 @@ enum smw_counter {
 	SMW_COUNT_INVALID_REQUEST,	/* at the responder */
 	SMW_COUNT_REMOTE_ACCESS_ERROR,	/* at the requester */
 	SMW_COUNT_ICRC_ERROR,
+	SMW_COUNT_QKEY_VIOLATION,
 	SMW_COUNT_MALFORMED,
 	SMW_COUNT_DROPPED,
 	SMW_COUNT_WINDOW_BIND,

@@ -29,8 +29,8 @@ void smw_requester_retry(struct smw_qp *qp);
 
 /**
  * smw_requester_flush() - complete every send with a flush error
- * @qp: a queue pair in ERR, where UC goes too (SQE is not used);
- *      requester.lock is taken here
+ * @qp: a queue pair in ERR, or UD in SQE (UC goes to ERR too); requester.lock is
+ *      taken here
  */
 void smw_requester_flush(struct smw_qp *qp);
 
@@ -48,6 +48,14 @@ void smw_requester_discard(struct smw_qp *qp);
  * @qp: a queue pair; requester.lock held
  */
 void smw_requester_reset(struct smw_qp *qp);
+
+/* Is every send request completed with a flush error? */
+static inline bool smw_requester_flushes(const struct smw_qp *qp)
+{
+	enum ib_qp_state state = smw_qp_state(qp);
+
+	return state == IB_QPS_ERR || state == IB_QPS_SQE;
+}
 
 static inline struct smw_send *smw_requester_send(const struct smw_requester *req,
 						  u32 slot)

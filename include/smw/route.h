@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Cached routes of queue pairs.
+ * Address vectors, and the routes of queue pairs.
  */
 #ifndef SMW_ROUTE_H
 #define SMW_ROUTE_H
 
 #include <smw/qp.h>
+
+/**
+ * smw_av_fill() - an address vector of a path
+ * @av: out
+ * @ah: the path, checked by the RDMA core
+ * @entropy: spreads UDP source ports where the path has no flow label
+ *
+ * The reference on the GID stays the caller's. Context: any.
+ *
+ * Return: 0, or -EINVAL where the path is none of this device's.
+ */
+int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy);
+
+/**
+ * smw_route_find() - find a route
+ * @link: the link that packets leave by
+ * @av: where they go
+ * @cookie: out: for dst_check()
+ *
+ * Return: the route, referenced, or an ERR_PTR().
+ */
+struct dst_entry *smw_route_find(struct smw_link *link, const struct smw_av *av,
+				 u32 *cookie);
 
 /**
  * smw_route_get() - the route of a queue pair's packets

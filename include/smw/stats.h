@@ -6,11 +6,21 @@
 #define SMW_STATS_H
 
 #include <rdma/ib_verbs.h>
+#include <smw/reason.h>
+
+struct smw_link;
 
 /* The RDMA core's operations on counters. */
 struct rdma_hw_stats *smw_stats_alloc(struct ib_device *ibdev, u32 port);
 int smw_stats_get(struct ib_device *ibdev, struct rdma_hw_stats *stats, u32 port,
 		  int index);
+
+/**
+ * smw_stats_sum() - the value of a counter
+ * @link: the link
+ * @counter: enum smw_counter
+ */
+u64 smw_stats_sum(const struct smw_link *link, enum smw_counter counter);
 
 /**
  * smw_stats_fill_mr() - add what the core does not know of a region

@@ -40,6 +40,14 @@ void smw_sock_put(struct smw_link *link);
  */
 void smw_sock_count(struct net *net, enum smw_counter counter);
 
+/**
+ * smw_sock_link() - the link of a netdev
+ * @netdev: the netdev that a packet came in by
+ *
+ * Return: the link, while rcu_read_lock() is held, or NULL.
+ */
+struct smw_link *smw_sock_link(const struct net_device *netdev);
+
 /* Module start and end. */
 int smw_sock_init(void);
 void smw_sock_exit(void);

@@ -2,7 +2,7 @@
 """capture.py PCAP DISSECTED CASES: check the RoCE v2 packets of a capture.
 
 Prints the rest of a KTAP file that has CASES results: one case for each RC
-opcode and IP version. The ICRC is computed from the packet as RoCE v2 has it
+and UD opcode and IP version. The ICRC is computed from the packet as RoCE v2 has it
 (CRC-32 of eight bytes of ones, the IP header with its variable fields set to
 ones, UDP, BTH and the rest) with Python's zlib.crc32. DISSECTED is what tshark
 says of each frame: number, opcode, ICRC, malformed.
@@ -22,6 +22,7 @@ OPCODES = {
     0x0f: 'RDMA_READ_RESPONSE_LAST', 0x10: 'RDMA_READ_RESPONSE_ONLY',
     0x11: 'ACKNOWLEDGE', 0x12: 'ATOMIC_ACKNOWLEDGE', 0x13: 'CMP_SWAP',
     0x14: 'FETCH_ADD', 0x16: 'SEND_LAST_WITH_INV', 0x17: 'SEND_ONLY_WITH_INV',
+    0x64: 'UD_SEND_ONLY', 0x65: 'UD_SEND_ONLY_WITH_IMM',
 }
 
 

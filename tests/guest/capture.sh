@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Packets of every RC opcode, over IPv4 and IPv6, as others see them: tshark
+# Packets of every RC and UD opcode, over IPv4 and IPv6, as others see them: tshark
 # dissects them, and their ICRC is computed apart from the driver (capture.py).
 # They are the device's own, to itself, with the same-host path switched off.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 file=$SMW_WORK/capture.pcap
-transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$'
+transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$|^ud\.(send|imm)$'
 invalidates='send-(with-)?inv'
 
 start_capture() {

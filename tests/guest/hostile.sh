@@ -7,6 +7,6 @@ set -euo pipefail
 
 [[ -x $top/tools/ringtest ]] || { failed 'tools/ringtest is built'; finish; }
 need_device
-on_debug '^(wqe\.(opcodes|reg-mr|num-sge|one-word-bind|garbage)|index\.(send-producer|cq|unmapped)|recv\.garbage|srq\.(garbage|resize)|race|life)'
+on_debug '^(wqe\.(opcodes|reg-mr|num-sge|one-word-bind|garbage)|index\.(send-producer|cq|unmapped)|recv\.garbage|srq\.(garbage|resize)|race|life|ud\.(ah|garbage))'
 # It prints KTAP, with its own plan.
 exec "$top/tools/ringtest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$slow" -j "$jobs" "${only[@]}"

@@ -63,6 +63,8 @@ for mtu in 256 512; do
 done
 cross 'rc_pingpong, IPv6' ibv_rc_pingpong -d "$dev" -g "$v6" -c -n 100
 cross 'uc_pingpong' ibv_uc_pingpong -d "$dev" -g "$v4" -c -n 100 -s 1000
+cross 'ud_pingpong' ibv_ud_pingpong -d "$dev" -g "$v4" -n 100 -s 1000
+cross 'ud_pingpong, IPv6' ibv_ud_pingpong -d "$dev" -g "$v6" -n 100 -s 1
 cross 'rc_pingpong, events' ibv_rc_pingpong -d "$dev" -g "$v4" -c -e -n 100
 for program in ib_write_bw ib_read_bw ib_send_bw; do
 	cross "$program" "$program" -d "$dev" -x "$v4" -F -n 50 -s 65536
@@ -70,6 +72,7 @@ done
 for program in ib_write_lat ib_read_lat ib_send_lat; do
 	cross "$program" "$program" -d "$dev" -x "$v4" -F -n 50 -s 8
 done
+cross 'ib_send_lat, UD' ib_send_lat -c UD -d "$dev" -x "$v4" -F -n 50 -s 8
 cross 'ib_atomic_bw' ib_atomic_bw -d "$dev" -x "$v4" -F -n 50
 
 big() { ip link set eth0 mtu 4400 && until_true 5 link_is_active "$dev"; }

@@ -292,15 +292,16 @@ deleted_while_open() {
 	rdma link delete smw1
 }
 
-# under_load DEVICE ADDRESS SAME_HOST: a pair of programs that send to each other
-# until the test ends, on the direct path (1) or by packets (0).
+# under_load DEVICE ADDRESS PATH: a pair of programs that send to each other until
+# the test ends: on the direct path (1), by packets (0), or datagrams (ud).
 under_load() {
-	local gid port=18515
+	local gid port=18515 program=(ibv_rc_pingpong)
 	gid=$(gid_index "$1" "$2")
-	echo "$3" >"$debugfs/$1/same_host"
-	$inside ibv_rc_pingpong -d "$1" -g "$gid" -n 100000000 -p $port &
+	[[ $3 != ud ]] || program=(ibv_ud_pingpong -s 1000)
+	echo "${3/ud/0}" >"$debugfs/$1/same_host"
+	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port &
 	until_true 10 loaded_port $port
-	$inside ibv_rc_pingpong -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
+	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
 	until_true 10 counting "$1"
 }
 
@@ -648,9 +649,10 @@ on_stock case_of 'addresses: IPv4, IPv6, MAC' addresses
 on_stock case_of 'netdev renamed' renamed_netdev
 case_of 'netdev deleted' netdev_deleted
 case_of 'link deleted while an application has it open' deleted_while_open
-for path in 1 0; do
-	load="under load, $([[ $path == 1 ]] && echo direct path || echo packets)"
-	case_of "netdev down and up, MTU, $load" down_under_load $path
+declare -A load_of=([1]='direct path' [0]=packets [ud]=datagrams)
+for path in 1 0 ud; do
+	load="under load, ${load_of[$path]}"
+	[[ $path == ud ]] || case_of "netdev down and up, MTU, $load" down_under_load $path
 	case_of "link deleted $load" deleted_under_load $path
 	case_of "netdev deleted $load" netdev_deleted_under_load $path
 done
@@ -669,8 +671,8 @@ case_of 'namespace deleted with links on veth and lo' namespace_deleted
 case_of 'netdev moved to another namespace' netdev_moved
 case_of 'namespace deleted under a physical netdev' physical_netdev
 on_stock case_of 'namespace without IPv6' no_ipv6
-for path in 1 0; do
-	load="under load, $([[ $path == 1 ]] && echo direct path || echo packets)"
+for path in 1 0 ud; do
+	load="under load, ${load_of[$path]}"
 	case_of "namespace deleted $load" namespace_deleted_under_load $path
 	case_of "module removed $load" module_removed_under_load $path
 done

@@ -13,6 +13,7 @@ of a bystander are never touched.
     packets_key.py       wrong keys, windows that are another's or gone
     packets_answer.py    responses, to a queue pair that asked
     packets_uc.py        a UC queue pair, which drops in silence
+    packets_ud.py        a UD queue pair, which listens to everyone
 """
 
 import re
@@ -28,6 +29,7 @@ import packets_key
 import packets_order
 import packets_replay
 import packets_uc
+import packets_ud
 import wire as w
 from target import CLEAN, LENGTH, Device, Target
 
@@ -113,7 +115,7 @@ class Suite:
 
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
-                     packets_answer, packets_uc):
+                     packets_answer, packets_uc, packets_ud):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')

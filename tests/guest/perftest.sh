@@ -25,6 +25,9 @@ for program in ib_write_bw ib_send_bw; do
 	check "$program, UC, 8 KiB" perf "$program" -c UC -n 50 -s 8192
 done
 check 'ib_send_lat, UC' perf ib_send_lat -c UC -n 100 -s 8
+check 'ib_send_bw, UD' perf ib_send_bw -c UD -n 50 -s 1024
+check 'ib_send_bw, UD, both ways' perf ib_send_bw -c UD -n 50 -s 64 -b
+check 'ib_send_lat, UD' perf ib_send_lat -c UD -n 100 -s 8
 check 'ib_atomic_bw, fetch and add' perf ib_atomic_bw -n 100 -A FETCH_AND_ADD
 check 'ib_atomic_bw, compare and swap' perf ib_atomic_bw -n 100 -A CMP_AND_SWAP
 for program in ib_write_lat ib_read_lat ib_send_lat; do

@@ -8,5 +8,5 @@ set -euo pipefail
 need_device
 wire_only
 # Messages of 2^31 bytes, packet by packet, are for those who have the time.
-export SMW_STOCK_CASES='^(transfer|post|retry|error|state|limit\.[^m]|mr|cq|srq|stress|uc|isolate)'
+export SMW_STOCK_CASES='^(transfer|post|retry|error|state|limit\.[^m]|mr|cq|srq|stress|u[cd]|isolate)'
 exec bash "$here/queues.sh"

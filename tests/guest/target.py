@@ -17,6 +17,7 @@ import wire as w
 PSN = 1000              # the first that the queue pair expects
 SENT_PSN = 5000         # the first that it sends
 PEER_QPN = 0x777        # ours; nobody looks at it but us
+QKEY = 0x1234567        # of UD
 MTU = 256
 LENGTH = 16384
 REMOTE = (e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ |
@@ -73,13 +74,14 @@ class Target:
 
     def fresh(self, sends=False, version=4, retries=7, timeout=0, rnr_retries=7,
               kind=e.IBV_QPT_RC):
-        """A new queue pair in RTR, or in RTS where it SENDS; memory is clean."""
+        """A new queue pair in RTR, or in RTS where it SENDS or is UD; memory is clean."""
         if self.qp:
             self.qp.close()
         cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
         init = QPInitAttr(qp_type=kind, scq=self.cq, rcq=self.cq, cap=cap,
                           sq_sig_all=1)
         attr = QPAttr(port_num=1)
+        attr.qkey = QKEY
         attr.qp_access_flags = REMOTE if kind == e.IBV_QPT_RC else e.IBV_ACCESS_REMOTE_WRITE
         self.qp = QP(self.device.pd, init, attr)
         attr.dest_qp_num, attr.path_mtu = PEER_QPN, e.IBV_MTU_256
@@ -87,7 +89,9 @@ class Target:
         attr.min_rnr_timer, attr.rq_psn, attr.sq_psn = 1, PSN, SENT_PSN
         attr.timeout, attr.retry_cnt, attr.rnr_retry = timeout, retries, rnr_retries
         attr.ah_attr = self.path(version)
-        if sends:
+        if kind == e.IBV_QPT_UD:
+            pass                # pyverbs has taken it to RTS
+        elif sends:
             self.qp.to_rts(attr)
         else:
             self.qp.to_rtr(attr)

@@ -27,6 +27,9 @@ KNOWN = sorted(set(range(0x15)) | {SEND_LAST_INV, SEND_ONLY_INV, ATOMIC_WRITE})
 # UC has the SENDs and WRITEs, with this bit set.
 UC = 0x20
 KNOWN_UC = sorted(UC | op for op in range(WRITE_ONLY_IMM + 1))
+# UD has these of the SENDs.
+UD = 0x60
+KNOWN_UD = [UD | SEND_ONLY, UD | SEND_ONLY_IMM]
 RESPONSES = {READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY, ACK, ATOMIC_ACK}
 
 # AETH syndromes.
@@ -43,6 +46,10 @@ def bth(opcode, qpn, psn, pad=0, version=0, pkey=0xffff, ack=True):
 
 def reth(va, rkey, length):
     return struct.pack('>QII', va & (1 << 64) - 1, rkey, length)
+
+
+def deth(qkey, qpn):
+    return struct.pack('>II', qkey, qpn)
 
 
 def atomic_eth(va, rkey, swap_add, compare=0):

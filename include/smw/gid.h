@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Which addresses are a link's own: the RDMA core's GID table, as a packet can
+ * look at it.
+ */
+#ifndef SMW_GID_H
+#define SMW_GID_H
+
+#include <linux/in6.h>
+#include <smw/link.h>
+
+/**
+ * smw_gid_add() - ops.add_gid: the core's table has an address more
+ * @attr: the entry
+ * @context: out: what smw_gid_del() gets
+ *
+ * The core calls for one entry at a time. Context: may sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int smw_gid_add(const struct ib_gid_attr *attr, void **context);
+
+/* ops.del_gid: the reverse. */
+int smw_gid_del(const struct ib_gid_attr *attr, void **context);
+
+/**
+ * smw_gid_exists() - is this address the link's?
+ * @link: the link
+ * @address: an address, an IPv4 one mapped into IPv6
+ *
+ * Context: any.
+ */
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address);
+
+#endif /* SMW_GID_H */
