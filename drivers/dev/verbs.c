@@ -14,6 +14,7 @@
 #include <smw/mw.h>
 #include <smw/netdev.h>
 #include <smw/pd.h>
+#include <smw/post.h>
 #include <smw/qp.h>
 #include <smw/ring.h>
 #include <smw/stats.h>
@@ -238,6 +239,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_mr_entry = smw_stats_fill_mr,
 	.get_dev_fw_str = get_dev_fw_str,
+	.get_dma_mr = smw_mr_get_dma,
 	.get_hw_stats = smw_stats_get,
 	.get_link_layer = get_link_layer,
 	.get_netdev = smw_netdev_get,
@@ -246,7 +248,10 @@ const struct ib_device_ops smw_verbs_ops = {
 	.mmap_free = smw_ring_mmap_free,
 	.modify_qp = smw_qp_modify,
 	.modify_srq = smw_srq_modify,
+	.poll_cq = smw_cq_poll,
+	.post_recv = smw_post_recvs,
 	.post_send = smw_qp_post_send,
+	.post_srq_recv = smw_post_srq_recvs,
 	.query_ah = smw_ah_query,
 	.query_device = query_device,
 	.query_pkey = query_pkey,

@@ -5,6 +5,7 @@
 #include <linux/xarray.h>
 
 #include <smw/carrier.h>
+#include <smw/post.h>
 #include <smw/requester.h>
 #include <smw/responder.h>
 #include <smw/work.h>
@@ -133,10 +134,8 @@ int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct smw_qp *qp = smw_qp_of(ibqp);
 
 	/* User space writes the ring itself and calls without a list. */
-	if (wr) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
+	if (wr)
+		return smw_post_sends(qp, wr, bad);
 	switch (smw_qp_state(qp)) {
 	case IB_QPS_RTS:
 	case IB_QPS_SQD:
@@ -266,14 +265,17 @@ static void destroy_receive_side(struct smw_qp *qp)
 	smw_ring_destroy(&qp->responder.ring);
 }
 
-static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init)
+static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init,
+			   bool is_kernel)
 {
 	qp->link = smw_link_of(qp->ibqp.device);
 	mutex_init(&qp->modify_lock);
+	spin_lock_init(&qp->post_lock);
 	qp->transport = qp_transport(init->qp_type);
 	if (smw_qp_is_datagram(qp))
 		qp->mtu = ib_mtu_enum_to_int(IB_MTU_4096);
 	qp->state = IB_QPS_RESET;
+	qp->is_kernel = is_kernel;
 	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = smw_cq_of(init->send_cq);
 	qp->recv_cq = smw_cq_of(init->recv_cq);
@@ -297,7 +299,7 @@ static int qp_create_queues(struct smw_qp *qp, struct ib_qp_init_attr *init,
 	if (err)
 		goto err_send;
 	qp->cap = init->cap;
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
 		goto err_receive;
 	return 0;
@@ -315,14 +317,12 @@ int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	struct smw_qp *qp = smw_qp_of(ibqp);
 	int err;
 
-	if (!udata)
-		return -EOPNOTSUPP;
 	err = qp_check(init);
 	if (err)
 		return err;
-	if (udata->outlen < sizeof(struct rxe_create_qp_resp))
+	if (udata && udata->outlen < sizeof(struct rxe_create_qp_resp))
 		return -EINVAL;
-	qp_init_fields(qp, init);
+	qp_init_fields(qp, init, !udata);
 	err = smw_link_claim(qp->link, SMW_OBJECT_QP, SMW_MAX_QP);
 	if (err)
 		return err;
@@ -373,6 +373,8 @@ int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	WRITE_ONCE(qp->dying, true);
 	smw_qp_reset(qp);
 	mutex_unlock(&qp->modify_lock);
+	smw_cq_forget(qp->send_cq, ibqp);
+	smw_cq_forget(qp->recv_cq, ibqp);
 	destroy_receive_side(qp);
 	destroy_send_side(qp);
 	smw_link_release(qp->link, SMW_OBJECT_QP);

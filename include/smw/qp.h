@@ -326,6 +326,9 @@ struct smw_responder {
  * @retransmit_timer: see requester.h
  * @rnr_timer: ends requester.rnr_wait
  * @dying: no timer or task may be started any more
+ * @is_kernel: a kernel consumer posts to it; constant
+ * @post_lock: kernel consumers fill the rings under it, in any context; no other
+ *             lock is taken inside
  */
 struct smw_qp {
 	struct ib_qp ibqp;
@@ -344,6 +347,8 @@ struct smw_qp {
 	u8 rnr_retry;
 	bool sq_signal_all;
 	bool dying;
+	bool is_kernel;
+	spinlock_t post_lock;
 	struct ib_qp_attr attr;
 	struct ib_qp_cap cap;
 	struct smw_av av;
