@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Kernel verbs, as a kernel consumer calls them through the RDMA core: two RC queue
- * pairs connected to each other on link smw0, which has to be there and active.
+ * Kernel verbs, as a kernel consumer calls them through the RDMA core: two queue
+ * pairs, RC unless the case says UD, on link smw0, which has to be there and active.
  */
 #include <smw/post.h>
 
@@ -11,6 +11,7 @@
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 
 #include <smw/link.h>
@@ -22,6 +23,8 @@
 #define MESSAGE_LENGTH	5000		/* some packets, and not a whole number */
 #define INLINE_LENGTH	64
 #define DEADLINE	msecs_to_jiffies(10000)
+#define QKEY		0x11111111
+#define GRH_LENGTH	40
 
 /**
  * struct verbs_end - one queue pair and what belongs to it
@@ -88,7 +91,8 @@ static void count_call(struct ib_cq *cq, void *context)
 	atomic_inc(&end->called);
 }
 
-static void end_make(struct kunit *test, struct verbs_end *end, bool shared)
+static void end_make(struct kunit *test, struct verbs_end *end, enum ib_qp_type type,
+		     bool shared)
 {
 	struct ib_cq_init_attr cq_attr = { .cqe = CQ_DEPTH };
 	struct ib_srq_init_attr srq_attr = {
@@ -97,7 +101,7 @@ static void end_make(struct kunit *test, struct verbs_end *end, bool shared)
 	};
 	struct verbs_world *world = test->priv;
 	struct ib_qp_init_attr attr = {
-		.qp_type = IB_QPT_RC,
+		.qp_type = type,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
 			.max_send_wr = DEPTH, .max_send_sge = 2,
@@ -234,8 +238,8 @@ static struct verbs_end *ends_make(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 
-	end_make(test, &world->ends[0], false);
-	end_make(test, &world->ends[1], false);
+	end_make(test, &world->ends[0], IB_QPT_RC, false);
+	end_make(test, &world->ends[1], IB_QPT_RC, false);
 	connect(test);
 	return world->ends;
 }
@@ -364,8 +368,8 @@ static void verbs__send_to_a_shared_queue(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 
-	end_make(test, &world->ends[0], false);
-	end_make(test, &world->ends[1], true);
+	end_make(test, &world->ends[0], IB_QPT_RC, false);
+	end_make(test, &world->ends[1], IB_QPT_RC, true);
 	connect(test);
 	KUNIT_EXPECT_NE(test, 0, ib_post_recv(world->ends[1].qp,
 					      &(struct ib_recv_wr) {}, NULL));
@@ -413,7 +417,7 @@ static void verbs__write_and_read(struct kunit *test)
 	expect_same(test, ends, MESSAGE_LENGTH);
 }
 
-static void verbs__atomic(struct kunit *test)
+static void verbs__global_key_grants_no_atomics(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 	struct verbs_end *ends = ends_make(test);
@@ -440,21 +444,18 @@ static void verbs__atomic(struct kunit *test)
 static void verbs__local_key_is_local(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
-	struct verbs_end *ends = ends_make(test);
-	struct ib_pd *pd = ib_alloc_pd(world->device, 0);
-	struct ib_sge sge = sge_of(test, &ends[0], 8);
-	struct ib_rdma_wr wr = {
-		.wr = { .sg_list = &sge, .num_sge = 1, .opcode = IB_WR_RDMA_WRITE },
-		.remote_addr = ends[1].dma,
-	};
+	struct verbs_end *ends;
 	struct ib_wc wc;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(pd));
-	wr.rkey = pd->local_dma_lkey;
-	KUNIT_EXPECT_EQ(test, 0, ib_post_send(ends[0].qp, &wr.wr, NULL));
+	ib_dealloc_pd(world->pd);
+	world->pd = ib_alloc_pd(world->device, 0);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(world->pd));
+	/* What post_rdma() takes. */
+	world->pd->unsafe_global_rkey = world->pd->local_dma_lkey;
+	ends = ends_make(test);
+	KUNIT_EXPECT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
 	wc = expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_REM_ACCESS_ERR);
-	ib_dealloc_pd(pd);
 }
 
 static void verbs__other_domain(struct kunit *test)
@@ -656,7 +657,7 @@ static void verbs__states(struct kunit *test)
 	struct verbs_world *world = test->priv;
 	struct verbs_end *end = &world->ends[0];
 
-	end_make(test, end, false);
+	end_make(test, end, IB_QPT_RC, false);
 	KUNIT_EXPECT_EQ(test, -EINVAL, post_receive(test, end, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, post_send(test, end, 0, 8));
 	to_init(test, end->qp);
@@ -706,13 +707,141 @@ static void verbs__destroy_forgets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(ends[0].cq, 1, &wc));
 }
 
+/* Each step of a datagram queue pair to RTS, or back to it from SQE. */
+static void datagram_to(struct kunit *test, struct ib_qp *qp, enum ib_qp_state state,
+			int mask)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = state, .cur_qp_state = IB_QPS_SQE,
+		.port_num = SMW_PORT, .qkey = QKEY,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, ib_modify_qp(qp, &attr, IB_QP_STATE | mask));
+}
+
+static struct verbs_end *datagram_ends_make(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		end_make(test, &world->ends[i], IB_QPT_UD, false);
+		datagram_to(test, world->ends[i].qp, IB_QPS_INIT,
+			    IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_QKEY);
+		datagram_to(test, world->ends[i].qp, IB_QPS_RTR, 0);
+		datagram_to(test, world->ends[i].qp, IB_QPS_RTS, IB_QP_SQ_PSN);
+	}
+	return world->ends;
+}
+
+static struct ib_ah *ah_make(struct kunit *test)
+{
+	struct rdma_ah_attr attr = {
+		.type = RDMA_AH_ATTR_TYPE_ROCE,
+		.port_num = SMW_PORT,
+		.ah_flags = IB_AH_GRH,
+	};
+	struct verbs_world *world = test->priv;
+	struct ib_ah *ah;
+
+	rdma_ah_set_grh(&attr, &world->gid, 0, world->gid_index, 1, 0);
+	ah = rdma_create_ah(world->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ah));
+	return ah;
+}
+
+static int post_datagram(struct kunit *test, const struct verbs_end *ends,
+			 enum ib_wr_opcode opcode, struct ib_ah *ah)
+{
+	struct ib_sge sge = sge_of(test, &ends[0], INLINE_LENGTH);
+	struct ib_ud_wr wr = {
+		.wr = {
+			.sg_list = &sge, .num_sge = 1, .opcode = opcode,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.ah = ah,
+		.remote_qpn = ends[1].qp->qp_num,
+		.remote_qkey = QKEY,
+	};
+
+	return ib_post_send(ends[0].qp, &wr.wr, NULL);
+}
+
+static void send_datagram(struct kunit *test, struct verbs_end *ends, struct ib_ah *ah)
+{
+	struct ib_wc wc;
+
+	fill(&ends[0], 8);
+	KUNIT_EXPECT_EQ(test, 0, post_receive(test, &ends[1], 4));
+	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_SEND, ah));
+	expect_done(test, &ends[0], 0, IB_WC_SEND);
+	wc = expect_wc(test, &ends[1]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.wc_flags, IB_WC_GRH);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, GRH_LENGTH + INLINE_LENGTH);
+	KUNIT_EXPECT_EQ(test, wc.src_qp, ends[0].qp->qp_num);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer, ends[1].buffer + GRH_LENGTH,
+			   INLINE_LENGTH);
+}
+
+static void verbs__datagram(struct kunit *test)
+{
+	struct verbs_end *ends = datagram_ends_make(test);
+	struct verbs_world *world = test->priv;
+	struct ib_ah *ah = ah_make(test);
+	int version;
+
+	send_datagram(test, ends, ah);
+	/* From these bytes the core learns where a management datagram is from. */
+	version = ib_get_rdma_header_version((union rdma_network_hdr *)ends[1].buffer);
+	KUNIT_EXPECT_EQ(test, version, ipv6_addr_v4mapped((void *)&world->gid) ? 4 : 6);
+	KUNIT_EXPECT_EQ(test, -EINVAL, post_datagram(test, ends, IB_WR_SEND, NULL));
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
+/* What fails takes the send queue to SQE, where posts are flushed, and no further. */
+static void verbs__datagram_error(struct kunit *test)
+{
+	struct verbs_end *ends = datagram_ends_make(test);
+	struct ib_ah *ah = ah_make(test);
+	struct ib_wc wc;
+
+	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_RDMA_WRITE, ah));
+	wc = expect_wc(test, &ends[0]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_SEND, ah));
+	wc = expect_wc(test, &ends[0]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_WR_FLUSH_ERR);
+	datagram_to(test, ends[0].qp, IB_QPS_RTS, IB_QP_CUR_STATE);
+	send_datagram(test, ends, ah);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+}
+
+/* The link has one queue pair 1, and the core's MAD layer has it. */
+static void verbs__one_management_qp(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct verbs_end *end = datagram_ends_make(test);
+	struct ib_qp_init_attr attr = {
+		.qp_type = IB_QPT_GSI, .send_cq = end->cq, .recv_cq = end->cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1 }, .port_num = SMW_PORT,
+	};
+	struct smw_link *link = smw_link_of(world->device);
+	struct smw_qp *gsi = link->gsi;
+
+	KUNIT_ASSERT_NOT_NULL(test, gsi);
+	KUNIT_EXPECT_EQ(test, gsi->ibqp.qp_num, SMW_GSI_QPN);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(ib_create_qp(world->pd, &attr)), -EBUSY);
+	KUNIT_EXPECT_PTR_EQ(test, link->gsi, gsi);
+}
+
 static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__send),
 	KUNIT_CASE(verbs__send_by_packets),
 	KUNIT_CASE(verbs__send_to_a_shared_queue),
 	KUNIT_CASE(verbs__send_inline),
 	KUNIT_CASE(verbs__write_and_read),
-	KUNIT_CASE(verbs__atomic),
+	KUNIT_CASE(verbs__global_key_grants_no_atomics),
 	KUNIT_CASE(verbs__local_key_is_local),
 	KUNIT_CASE(verbs__other_domain),
 	KUNIT_CASE(verbs__interrupts_off),
@@ -723,6 +852,9 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__states),
 	KUNIT_CASE(verbs__flush),
 	KUNIT_CASE(verbs__destroy_forgets),
+	KUNIT_CASE(verbs__datagram),
+	KUNIT_CASE(verbs__datagram_error),
+	KUNIT_CASE(verbs__one_management_qp),
 	{}
 };
 

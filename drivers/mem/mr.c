@@ -107,7 +107,7 @@ struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	err = mr_check(length, iova, access);
 	if (err)
 		return ERR_PTR(err);
-	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR);
+	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
 		return ERR_PTR(err);
 	mr = mr_alloc(pd, length, iova, access);
@@ -164,7 +164,7 @@ struct ib_mr *smw_mr_get_dma(struct ib_pd *pd, int access)
 	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC))
 		return ERR_PTR(-EOPNOTSUPP);
-	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR);
+	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
 		return ERR_PTR(err);
 	mr = mr_alloc(pd, U64_MAX, 0, access);

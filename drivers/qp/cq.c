@@ -36,7 +36,7 @@ int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || cq_check_size(attr->cqe))
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ);
+	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ + SMW_RESERVED);
 	if (err)
 		return err;
 	mutex_init(&cq->resize_lock);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <smw/post.h>
 
+#include <smw/ah.h>
+#include <smw/requester.h>
 #include <smw/srq.h>
 #include <smw/work.h>
 
@@ -81,16 +83,29 @@ static void put_atomic(struct rxe_send_wr *to, const struct ib_send_wr *wr)
 	to->wr.atomic.rkey = atomic_wr(wr)->rkey;
 }
 
+static int put_datagram(struct rxe_send_wr *to, const struct ib_send_wr *wr)
+{
+	const struct ib_ud_wr *ud = ud_wr(wr);
+
+	if (!ud->ah)
+		return -EINVAL;
+	to->wr.ud.ah_num = smw_ah_of(ud->ah)->number;
+	to->wr.ud.remote_qpn = ud->remote_qpn;
+	to->wr.ud.remote_qkey = ud->remote_qkey;
+	return 0;
+}
+
 /* What the opcode has besides payload. The transport's own rules are the fetch's. */
-static int put_opcode(struct rxe_send_wr *to, const struct ib_send_wr *wr)
+static int put_opcode(const struct smw_qp *qp, struct rxe_send_wr *to,
+		      const struct ib_send_wr *wr)
 {
 	to->opcode = wr->opcode;
 	switch (wr->opcode) {
-	case IB_WR_SEND:
-		return 0;
 	case IB_WR_SEND_WITH_IMM:
 		to->ex.imm_data = wr->ex.imm_data;
-		return 0;
+		fallthrough;
+	case IB_WR_SEND:
+		return smw_qp_is_datagram(qp) ? put_datagram(to, wr) : 0;
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:
 		to->ex.invalidate_rkey = wr->ex.invalidate_rkey;
@@ -124,7 +139,7 @@ static int put_send(struct smw_qp *qp, const struct ib_send_wr *wr)
 	memset(wqe, 0, sizeof(*wqe));
 	wqe->wr.wr_id = wr->wr_id;
 	wqe->wr.send_flags = wr->send_flags;
-	err = put_opcode(&wqe->wr, wr);
+	err = put_opcode(qp, &wqe->wr, wr);
 	if (!err)
 		err = put_payload(qp, &wqe->dma, wr);
 	if (err)
@@ -134,21 +149,20 @@ static int put_send(struct smw_qp *qp, const struct ib_send_wr *wr)
 }
 
 /*
- * Whoever puts the queue pair into ERR has it flushed after that; what was posted
- * later is flushed here.
+ * Whoever puts the queue pair into ERR or SQE has it flushed after that; what was
+ * posted later is flushed here.
  */
 static void flush_late(struct smw_qp *qp)
 {
 	/* Pairs with the cmpxchg of the state: one of the two sees the other. */
 	smp_mb();
-	if (smw_qp_state(qp) == IB_QPS_ERR)
+	if (smw_requester_flushes(qp))
 		smw_work_posted(qp, SMW_NOTE_FLUSH);
 }
 
 int smw_post_sends(struct smw_qp *qp, const struct ib_send_wr *wr,
 		   const struct ib_send_wr **bad)
 {
-	enum ib_qp_state state = smw_qp_state(qp);
 	unsigned long irqs;
 	int err = 0;
 
@@ -156,7 +170,7 @@ int smw_post_sends(struct smw_qp *qp, const struct ib_send_wr *wr,
 	/* A list from user space, whose addresses are not the kernel's to read. */
 	if (!qp->is_kernel)
 		return -EOPNOTSUPP;
-	if (state != IB_QPS_RTS && state != IB_QPS_SQD && state != IB_QPS_ERR)
+	if (smw_qp_state(qp) < IB_QPS_RTS)
 		return -EINVAL;
 	spin_lock_irqsave(&qp->post_lock, irqs);
 	for (; wr && !err; wr = wr->next) {
