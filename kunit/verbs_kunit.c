@@ -6,266 +6,21 @@
 #include <smw/post.h>
 
 #include <kunit/test.h>
-#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
-#include <linux/slab.h>
 #include <net/ipv6.h>
-#include <rdma/ib_cache.h>
 
 #include <smw/link.h>
 
-#define LINK_NAME	"smw0"
-#define DEPTH		8
-#define CQ_DEPTH	64
-#define BUFFER_LENGTH	(16 * 1024)
-#define MESSAGE_LENGTH	5000		/* some packets, and not a whole number */
-#define INLINE_LENGTH	64
-#define DEADLINE	msecs_to_jiffies(10000)
+#include "verbs_env.h"
+
 #define QKEY		0x11111111
 #define GRH_LENGTH	40
 
-/**
- * struct verbs_end - one queue pair and what belongs to it
- * @cq: completions of both its queues
- * @qp: the queue pair
- * @srq: its shared receive queue, or NULL
- * @buffer: BUFFER_LENGTH bytes
- * @dma: their address in work requests
- * @called: completion handler calls
- * @running: completion handlers running now
- * @overlapped: two ran at once
- * @echo: messages that the handler still has to send back
- */
-struct verbs_end {
-	struct ib_cq *cq;
-	struct ib_qp *qp;
-	struct ib_srq *srq;
-	u8 *buffer;
-	u64 dma;
-	atomic_t called;
-	atomic_t running;
-	bool overlapped;
-	u32 echo;
-};
-
-/**
- * struct verbs_world - what every case has
- * @device: the link
- * @pd: a PD whose one key reaches all memory
- * @gid_index: a RoCE v2 GID of the link
- * @gid: the same
- * @ends: queue pairs connected to each other, both in RTS
- */
-struct verbs_world {
-	struct ib_device *device;
-	struct ib_pd *pd;
-	int gid_index;
-	union ib_gid gid;
-	struct verbs_end ends[2];
-};
-
-static bool find_gid(struct verbs_world *world)
-{
-	const struct ib_gid_attr *attr;
-	bool found = false;
-	int i;
-
-	for (i = 0; i < 16 && !found; i++) {
-		attr = rdma_get_gid_attr(world->device, SMW_PORT, i);
-		if (IS_ERR(attr))
-			continue;
-		found = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP;
-		world->gid_index = i;
-		world->gid = attr->gid;
-		rdma_put_gid_attr(attr);
-	}
-	return found;
-}
-
-static void count_call(struct ib_cq *cq, void *context)
-{
-	struct verbs_end *end = context;
-
-	atomic_inc(&end->called);
-}
-
-static void end_make(struct kunit *test, struct verbs_end *end, enum ib_qp_type type,
-		     bool shared)
-{
-	struct ib_cq_init_attr cq_attr = { .cqe = CQ_DEPTH };
-	struct ib_srq_init_attr srq_attr = {
-		.srq_type = IB_SRQT_BASIC,
-		.attr = { .max_wr = DEPTH, .max_sge = 2 },
-	};
-	struct verbs_world *world = test->priv;
-	struct ib_qp_init_attr attr = {
-		.qp_type = type,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.cap = {
-			.max_send_wr = DEPTH, .max_send_sge = 2,
-			.max_recv_wr = DEPTH, .max_recv_sge = 2,
-			.max_inline_data = INLINE_LENGTH,
-		},
-	};
-
-	end->buffer = kunit_kzalloc(test, BUFFER_LENGTH, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, end->buffer);
-	end->dma = ib_dma_map_single(world->device, end->buffer, BUFFER_LENGTH,
-				     DMA_BIDIRECTIONAL);
-	end->cq = ib_create_cq(world->device, count_call, NULL, end, &cq_attr);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(end->cq));
-	if (shared) {
-		end->srq = ib_create_srq(world->pd, &srq_attr);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(end->srq));
-	}
-	attr.send_cq = end->cq;
-	attr.recv_cq = end->cq;
-	attr.srq = end->srq;
-	end->qp = ib_create_qp(world->pd, &attr);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(end->qp));
-}
-
-static void end_free(struct verbs_end *end)
-{
-	if (!IS_ERR_OR_NULL(end->qp))
-		ib_destroy_qp(end->qp);
-	if (!IS_ERR_OR_NULL(end->srq))
-		ib_destroy_srq(end->srq);
-	if (!IS_ERR_OR_NULL(end->cq))
-		ib_destroy_cq(end->cq);
-}
-
-static void to_init(struct kunit *test, struct ib_qp *qp)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.port_num = SMW_PORT,
-		.qp_access_flags = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
-				   IB_ACCESS_REMOTE_ATOMIC,
-	};
-
-	KUNIT_ASSERT_EQ(test, 0,
-			ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PORT |
-				     IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS));
-}
-
-static void to_rtr(struct kunit *test, struct ib_qp *qp, u32 peer)
-{
-	struct verbs_world *world = test->priv;
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTR,
-		.path_mtu = IB_MTU_1024,
-		.dest_qp_num = peer,
-		.rq_psn = 0xfffffe,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1,
-		.ah_attr = {
-			.type = RDMA_AH_ATTR_TYPE_ROCE,
-			.port_num = SMW_PORT,
-			.ah_flags = IB_AH_GRH,
-		},
-	};
-
-	rdma_ah_set_grh(&attr.ah_attr, &world->gid, 0, world->gid_index, 1, 0);
-	KUNIT_ASSERT_EQ(test, 0,
-			ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV |
-				     IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-				     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER));
-}
-
-static void to_rts(struct kunit *test, struct ib_qp *qp)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_RTS,
-		.sq_psn = 0xfffffe,
-		.max_rd_atomic = 4,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-	};
-
-	KUNIT_ASSERT_EQ(test, 0,
-			ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
-				     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
-				     IB_QP_MAX_QP_RD_ATOMIC));
-}
-
-static void connect(struct kunit *test)
-{
-	struct verbs_world *world = test->priv;
-	int i;
-
-	for (i = 0; i < 2; i++)
-		to_init(test, world->ends[i].qp);
-	for (i = 0; i < 2; i++)
-		to_rtr(test, world->ends[i].qp, world->ends[!i].qp->qp_num);
-	for (i = 0; i < 2; i++)
-		to_rts(test, world->ends[i].qp);
-}
-
-static int verbs_world_init(struct kunit *test)
-{
-	struct verbs_world *world = kunit_kzalloc(test, sizeof(*world), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, world);
-	test->priv = world;
-	world->device = ib_device_get_by_name(LINK_NAME, RDMA_DRIVER_UNKNOWN);
-	KUNIT_ASSERT_NOT_NULL_MSG(test, world->device, "no link " LINK_NAME);
-	KUNIT_ASSERT_TRUE(test, find_gid(world));
-	world->pd = ib_alloc_pd(world->device, IB_PD_UNSAFE_GLOBAL_RKEY);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(world->pd));
-	return 0;
-}
-
-static void verbs_world_exit(struct kunit *test)
-{
-	struct verbs_world *world = test->priv;
-
-	if (!world || !world->device)
-		return;
-	smw_link_of(world->device)->same_host = true;
-	end_free(&world->ends[0]);
-	end_free(&world->ends[1]);
-	if (!IS_ERR_OR_NULL(world->pd))
-		ib_dealloc_pd(world->pd);
-	ib_device_put(world->device);
-}
-
-/* The usual ends, for all cases that need no others. */
-static struct verbs_end *ends_make(struct kunit *test)
-{
-	struct verbs_world *world = test->priv;
-
-	end_make(test, &world->ends[0], IB_QPT_RC, false);
-	end_make(test, &world->ends[1], IB_QPT_RC, false);
-	connect(test);
-	return world->ends;
-}
-
-static struct ib_sge sge_of(struct kunit *test, const struct verbs_end *end, u32 length)
-{
-	struct verbs_world *world = test->priv;
-
-	return (struct ib_sge) {
-		.addr = end->dma, .length = length, .lkey = world->pd->local_dma_lkey,
-	};
-}
-
-static int post_receive(struct kunit *test, struct verbs_end *end, u64 id)
-{
-	struct ib_sge sge = sge_of(test, end, BUFFER_LENGTH);
-	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-
-	if (end->srq)
-		return ib_post_srq_recv(end->srq, &wr, NULL);
-	return ib_post_recv(end->qp, &wr, NULL);
-}
-
 static int post_send(struct kunit *test, struct verbs_end *end, u64 id, u32 length)
 {
-	struct ib_sge sge = sge_of(test, end, length);
+	struct ib_sge sge = verbs_sge(test, end, length);
 	struct ib_send_wr wr = {
 		.wr_id = id, .sg_list = &sge, .num_sge = 1,
 		.opcode = IB_WR_SEND_WITH_IMM, .send_flags = IB_SEND_SIGNALED,
@@ -275,70 +30,16 @@ static int post_send(struct kunit *test, struct verbs_end *end, u64 id, u32 leng
 	return ib_post_send(end->qp, &wr, NULL);
 }
 
-static int post_rdma(struct kunit *test, struct verbs_end *end, enum ib_wr_opcode opcode,
-		     const struct verbs_end *peer, u32 length)
-{
-	struct verbs_world *world = test->priv;
-	struct ib_sge sge = sge_of(test, end, length);
-	struct ib_rdma_wr wr = {
-		.wr = {
-			.sg_list = &sge, .num_sge = 1,
-			.opcode = opcode, .send_flags = IB_SEND_SIGNALED,
-		},
-		.remote_addr = peer->dma,
-		.rkey = world->pd->unsafe_global_rkey,
-	};
-
-	return ib_post_send(end->qp, &wr.wr, NULL);
-}
-
-/* Poll one completion, with a deadline. */
-static struct ib_wc expect_wc(struct kunit *test, struct verbs_end *end)
-{
-	unsigned long deadline = jiffies + DEADLINE;
-	struct ib_wc wc = {};
-	int polled;
-
-	while (!(polled = ib_poll_cq(end->cq, 1, &wc)) && time_before(jiffies, deadline))
-		usleep_range(50, 200);
-	KUNIT_ASSERT_EQ_MSG(test, polled, 1, "no completion");
-	return wc;
-}
-
-static void expect_done(struct kunit *test, struct verbs_end *end, u64 id,
-			enum ib_wc_opcode opcode)
-{
-	struct ib_wc wc = expect_wc(test, end);
-
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, wc.opcode, opcode);
-	KUNIT_EXPECT_EQ(test, wc.wr_id, id);
-	KUNIT_EXPECT_PTR_EQ(test, wc.qp, end->qp);
-}
-
-static void fill(struct verbs_end *end, u8 seed)
-{
-	u32 i;
-
-	for (i = 0; i < BUFFER_LENGTH; i++)
-		end->buffer[i] = seed + i % 251;
-}
-
-static void expect_same(struct kunit *test, const struct verbs_end *ends, u32 length)
-{
-	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer, ends[1].buffer, length);
-}
-
 /* One message from the first end to the second, in all its particulars. */
 static void send_one(struct kunit *test, struct verbs_end *ends)
 {
 	struct ib_wc wc;
 
-	fill(&ends[0], 1);
-	KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[1], 7));
+	verbs_fill(&ends[0], 1);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 7));
 	KUNIT_ASSERT_EQ(test, 0, post_send(test, &ends[0], 3, MESSAGE_LENGTH));
-	expect_done(test, &ends[0], 3, IB_WC_SEND);
-	wc = expect_wc(test, &ends[1]);
+	verbs_expect_done(test, &ends[0], 3, IB_WC_SEND);
+	wc = verbs_expect_wc(test, &ends[1]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_RECV);
 	KUNIT_EXPECT_EQ(test, wc.wr_id, 7);
@@ -348,12 +49,12 @@ static void send_one(struct kunit *test, struct verbs_end *ends)
 	KUNIT_EXPECT_EQ(test, wc.src_qp, ends[0].qp->qp_num);
 	KUNIT_EXPECT_EQ(test, wc.port_num, SMW_PORT);
 	KUNIT_EXPECT_PTR_EQ(test, wc.qp, ends[1].qp);
-	expect_same(test, ends, MESSAGE_LENGTH);
+	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 }
 
 static void verbs__send(struct kunit *test)
 {
-	send_one(test, ends_make(test));
+	send_one(test, verbs_ends_make(test));
 }
 
 static void verbs__send_by_packets(struct kunit *test)
@@ -361,16 +62,16 @@ static void verbs__send_by_packets(struct kunit *test)
 	struct verbs_world *world = test->priv;
 
 	smw_link_of(world->device)->same_host = false;
-	send_one(test, ends_make(test));
+	send_one(test, verbs_ends_make(test));
 }
 
 static void verbs__send_to_a_shared_queue(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 
-	end_make(test, &world->ends[0], IB_QPT_RC, false);
-	end_make(test, &world->ends[1], IB_QPT_RC, true);
-	connect(test);
+	verbs_end_make(test, &world->ends[0], IB_QPT_RC, false);
+	verbs_end_make(test, &world->ends[1], IB_QPT_RC, true);
+	verbs_connect(test);
 	KUNIT_EXPECT_NE(test, 0, ib_post_recv(world->ends[1].qp,
 					      &(struct ib_recv_wr) {}, NULL));
 	send_one(test, world->ends);
@@ -378,7 +79,7 @@ static void verbs__send_to_a_shared_queue(struct kunit *test)
 
 static void verbs__send_inline(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_sge sge[] = {
 		{ .addr = (uintptr_t)ends[0].buffer, .length = 10 },
 		{ .addr = (uintptr_t)ends[0].buffer + 10, .length = INLINE_LENGTH - 10 },
@@ -389,12 +90,12 @@ static void verbs__send_inline(struct kunit *test)
 	};
 	u32 room;
 
-	fill(&ends[0], 9);
-	KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[1], 1));
+	verbs_fill(&ends[0], 9);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 1));
 	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
-	expect_done(test, &ends[0], 0, IB_WC_SEND);
-	expect_done(test, &ends[1], 1, IB_WC_RECV);
-	expect_same(test, ends, INLINE_LENGTH);
+	verbs_expect_done(test, &ends[0], 0, IB_WC_SEND);
+	verbs_expect_done(test, &ends[1], 1, IB_WC_RECV);
+	verbs_expect_same(test, ends, INLINE_LENGTH);
 
 	room = smw_qp_of(ends[0].qp)->cap.max_inline_data;
 	sge[1].length = room;
@@ -403,25 +104,25 @@ static void verbs__send_inline(struct kunit *test)
 
 static void verbs__write_and_read(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 
-	fill(&ends[0], 3);
-	KUNIT_ASSERT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1],
+	verbs_fill(&ends[0], 3);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1],
 					   MESSAGE_LENGTH));
-	expect_done(test, &ends[0], 0, IB_WC_RDMA_WRITE);
-	expect_same(test, ends, MESSAGE_LENGTH);
-	fill(&ends[1], 4);
-	KUNIT_ASSERT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_READ, &ends[1],
+	verbs_expect_done(test, &ends[0], 0, IB_WC_RDMA_WRITE);
+	verbs_expect_same(test, ends, MESSAGE_LENGTH);
+	verbs_fill(&ends[1], 4);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_READ, &ends[1],
 					   MESSAGE_LENGTH));
-	expect_done(test, &ends[0], 0, IB_WC_RDMA_READ);
-	expect_same(test, ends, MESSAGE_LENGTH);
+	verbs_expect_done(test, &ends[0], 0, IB_WC_RDMA_READ);
+	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 }
 
 static void verbs__global_key_grants_no_atomics(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
-	struct verbs_end *ends = ends_make(test);
-	struct ib_sge sge = sge_of(test, &ends[0], sizeof(u64));
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_sge sge = verbs_sge(test, &ends[0], sizeof(u64));
 	struct ib_atomic_wr wr = {
 		.wr = {
 			.sg_list = &sge, .num_sge = 1, .send_flags = IB_SEND_SIGNALED,
@@ -435,7 +136,7 @@ static void verbs__global_key_grants_no_atomics(struct kunit *test)
 
 	/* The global rkey grants no atomics: the core asks for none. */
 	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr.wr, NULL));
-	wc = expect_wc(test, &ends[0]);
+	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_REM_ACCESS_ERR);
 	KUNIT_EXPECT_EQ(test, *(u64 *)ends[1].buffer, 0);
 }
@@ -450,42 +151,42 @@ static void verbs__local_key_is_local(struct kunit *test)
 	ib_dealloc_pd(world->pd);
 	world->pd = ib_alloc_pd(world->device, 0);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(world->pd));
-	/* What post_rdma() takes. */
+	/* What verbs_post_rdma() takes. */
 	world->pd->unsafe_global_rkey = world->pd->local_dma_lkey;
-	ends = ends_make(test);
-	KUNIT_EXPECT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
-	wc = expect_wc(test, &ends[0]);
+	ends = verbs_ends_make(test);
+	KUNIT_EXPECT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
+	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_REM_ACCESS_ERR);
 }
 
 static void verbs__other_domain(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_pd *pd = ib_alloc_pd(world->device, 0);
-	struct ib_sge sge = sge_of(test, &ends[0], 8);
+	struct ib_sge sge = verbs_sge(test, &ends[0], 8);
 	struct ib_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IB_WR_SEND };
 	struct ib_wc wc;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(pd));
-	KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[1], 0));
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 0));
 	sge.lkey = pd->local_dma_lkey;
 	KUNIT_EXPECT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
-	wc = expect_wc(test, &ends[0]);
+	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_PROT_ERR);
 	ib_dealloc_pd(pd);
 }
 
 static void verbs__interrupts_off(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_wc wc;
 	unsigned long irqs;
 	int received, sent, asked;
 
-	fill(&ends[0], 5);
+	verbs_fill(&ends[0], 5);
 	local_irq_save(irqs);
-	received = post_receive(test, &ends[1], 1);
+	received = verbs_post_receive(test, &ends[1], 1);
 	sent = post_send(test, &ends[0], 2, MESSAGE_LENGTH);
 	/* Nothing is executed before interrupts are on again. */
 	asked = ib_poll_cq(ends[0].cq, 1, &wc);
@@ -494,9 +195,9 @@ static void verbs__interrupts_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, received, 0);
 	KUNIT_EXPECT_EQ(test, sent, 0);
 	KUNIT_EXPECT_EQ(test, asked, 0);
-	expect_done(test, &ends[0], 2, IB_WC_SEND);
-	expect_done(test, &ends[1], 1, IB_WC_RECV);
-	expect_same(test, ends, MESSAGE_LENGTH);
+	verbs_expect_done(test, &ends[0], 2, IB_WC_SEND);
+	verbs_expect_done(test, &ends[1], 1, IB_WC_RECV);
+	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ends[0].called), 0);
 }
 
@@ -521,7 +222,7 @@ static void hard_irq_post(struct irq_work *work)
 	struct verbs_end *ends = world->ends;
 	struct ib_wc wc;
 
-	irq->err = post_receive(irq->test, &ends[1], 1) ?:
+	irq->err = verbs_post_receive(irq->test, &ends[1], 1) ?:
 		   post_send(irq->test, &ends[0], 2, MESSAGE_LENGTH);
 	irq->polled = ib_poll_cq(ends[1].cq, 1, &wc);
 	ib_req_notify_cq(ends[1].cq, IB_CQ_NEXT_COMP);
@@ -532,16 +233,16 @@ static void verbs__hard_interrupt(struct kunit *test)
 	struct hard_irq irq = {
 		.work = IRQ_WORK_INIT_HARD(hard_irq_post), .test = test,
 	};
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 
-	fill(&ends[0], 6);
+	verbs_fill(&ends[0], 6);
 	irq_work_queue(&irq.work);
 	irq_work_sync(&irq.work);
 	KUNIT_EXPECT_EQ(test, irq.err, 0);
 	KUNIT_EXPECT_EQ(test, irq.polled, 0);
-	expect_done(test, &ends[0], 2, IB_WC_SEND);
-	expect_done(test, &ends[1], 1, IB_WC_RECV);
-	expect_same(test, ends, MESSAGE_LENGTH);
+	verbs_expect_done(test, &ends[0], 2, IB_WC_SEND);
+	verbs_expect_done(test, &ends[1], 1, IB_WC_RECV);
+	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ends[0].called), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&ends[1].called), 1);
 }
@@ -561,7 +262,7 @@ static void echo(struct ib_cq *cq, void *context)
 		while (ib_poll_cq(cq, 1, &wc) > 0) {
 			if (wc.opcode != IB_WC_RECV || !end->echo)
 				continue;
-			post_receive(test, end, 0);
+			verbs_post_receive(test, end, 0);
 			post_send(test, end, 0, 8);
 			WRITE_ONCE(end->echo, end->echo - 1);
 		}
@@ -571,7 +272,7 @@ static void echo(struct ib_cq *cq, void *context)
 
 static void verbs__handler_posts(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	unsigned long deadline = jiffies + DEADLINE;
 	int i, k;
 
@@ -580,7 +281,7 @@ static void verbs__handler_posts(struct kunit *test)
 		ends[i].cq->cq_context = test;
 		ends[i].cq->comp_handler = echo;
 		for (k = 0; k < 4; k++)
-			KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[i], 0));
+			KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[i], 0));
 		ib_req_notify_cq(ends[i].cq, IB_CQ_NEXT_COMP);
 	}
 	for (k = 0; k < 3; k++)
@@ -603,7 +304,7 @@ static void verbs__handler_posts(struct kunit *test)
 /* A list is posted up to the first request for which there is no room. */
 static void verbs__full_queue(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	u32 room = smw_qp_of(ends[0].qp)->cap.max_send_wr;
 	const struct ib_send_wr *bad = NULL;
 	struct ib_send_wr *wr;
@@ -621,16 +322,16 @@ static void verbs__full_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOMEM, ib_post_send(ends[0].qp, wr, &bad));
 	KUNIT_EXPECT_PTR_EQ(test, bad, (const struct ib_send_wr *)&wr[room]);
 	for (i = 0; i < room; i++) {
-		KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[1], i));
-		expect_done(test, &ends[0], i, IB_WC_SEND);
-		expect_done(test, &ends[1], i, IB_WC_RECV);
+		KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], i));
+		verbs_expect_done(test, &ends[0], i, IB_WC_SEND);
+		verbs_expect_done(test, &ends[1], i, IB_WC_RECV);
 	}
 	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(ends[0].cq, 1, &(struct ib_wc) {}));
 }
 
 static void verbs__bad_requests(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_sge sge[3] = {};
 	struct ib_send_wr send = { .sg_list = sge, .opcode = IB_WR_SEND };
 	struct ib_recv_wr receive = { .sg_list = sge };
@@ -657,37 +358,37 @@ static void verbs__states(struct kunit *test)
 	struct verbs_world *world = test->priv;
 	struct verbs_end *end = &world->ends[0];
 
-	end_make(test, end, IB_QPT_RC, false);
-	KUNIT_EXPECT_EQ(test, -EINVAL, post_receive(test, end, 0));
+	verbs_end_make(test, end, IB_QPT_RC, false);
+	KUNIT_EXPECT_EQ(test, -EINVAL, verbs_post_receive(test, end, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, post_send(test, end, 0, 8));
-	to_init(test, end->qp);
-	KUNIT_EXPECT_EQ(test, 0, post_receive(test, end, 0));
+	verbs_to_init(test, end->qp);
+	KUNIT_EXPECT_EQ(test, 0, verbs_post_receive(test, end, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, post_send(test, end, 0, 8));
-	to_rtr(test, end->qp, end->qp->qp_num);
+	verbs_to_rtr(test, end->qp, end->qp->qp_num);
 	KUNIT_EXPECT_EQ(test, -EINVAL, post_send(test, end, 0, 8));
-	to_rts(test, end->qp);
+	verbs_to_rts(test, end->qp);
 	KUNIT_EXPECT_EQ(test, 0, post_send(test, end, 1, 8));
 	/* To itself: both completions are in the one queue, the receive's first. */
-	expect_done(test, end, 0, IB_WC_RECV);
-	expect_done(test, end, 1, IB_WC_SEND);
+	verbs_expect_done(test, end, 0, IB_WC_RECV);
+	verbs_expect_done(test, end, 1, IB_WC_SEND);
 }
 
 /* What is posted in ERR is flushed; the core's drain helpers count on it. */
 static void verbs__flush(struct kunit *test)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	u64 i;
 
-	KUNIT_ASSERT_EQ(test, 0, post_receive(test, &ends[0], 0));
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[0], 0));
 	KUNIT_ASSERT_EQ(test, 0, ib_modify_qp(ends[0].qp, &attr, IB_QP_STATE));
 	for (i = 0; i < 3; i++) {
-		struct ib_wc wc = expect_wc(test, &ends[0]);
+		struct ib_wc wc = verbs_expect_wc(test, &ends[0]);
 
 		KUNIT_EXPECT_EQ(test, wc.status, IB_WC_WR_FLUSH_ERR);
 		KUNIT_EXPECT_EQ(test, wc.wr_id, i);
 		if (i == 0)
-			KUNIT_EXPECT_EQ(test, 0, post_receive(test, &ends[0], 1));
+			KUNIT_EXPECT_EQ(test, 0, verbs_post_receive(test, &ends[0], 1));
 		if (i == 1)
 			KUNIT_EXPECT_EQ(test, 0, post_send(test, &ends[0], 2, 8));
 	}
@@ -696,12 +397,12 @@ static void verbs__flush(struct kunit *test)
 /* Completions of a queue pair that is gone are not polled any more. */
 static void verbs__destroy_forgets(struct kunit *test)
 {
-	struct verbs_end *ends = ends_make(test);
+	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_wc wc;
 
-	KUNIT_ASSERT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
-	KUNIT_ASSERT_EQ(test, 0, post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
-	expect_done(test, &ends[0], 0, IB_WC_RDMA_WRITE);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1], 8));
+	verbs_expect_done(test, &ends[0], 0, IB_WC_RDMA_WRITE);
 	KUNIT_EXPECT_EQ(test, 0, ib_destroy_qp(ends[0].qp));
 	ends[0].qp = NULL;
 	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(ends[0].cq, 1, &wc));
@@ -725,7 +426,7 @@ static struct verbs_end *datagram_ends_make(struct kunit *test)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		end_make(test, &world->ends[i], IB_QPT_UD, false);
+		verbs_end_make(test, &world->ends[i], IB_QPT_UD, false);
 		datagram_to(test, world->ends[i].qp, IB_QPS_INIT,
 			    IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_QKEY);
 		datagram_to(test, world->ends[i].qp, IB_QPS_RTR, 0);
@@ -753,7 +454,7 @@ static struct ib_ah *ah_make(struct kunit *test)
 static int post_datagram(struct kunit *test, const struct verbs_end *ends,
 			 enum ib_wr_opcode opcode, struct ib_ah *ah)
 {
-	struct ib_sge sge = sge_of(test, &ends[0], INLINE_LENGTH);
+	struct ib_sge sge = verbs_sge(test, &ends[0], INLINE_LENGTH);
 	struct ib_ud_wr wr = {
 		.wr = {
 			.sg_list = &sge, .num_sge = 1, .opcode = opcode,
@@ -771,11 +472,11 @@ static void send_datagram(struct kunit *test, struct verbs_end *ends, struct ib_
 {
 	struct ib_wc wc;
 
-	fill(&ends[0], 8);
-	KUNIT_EXPECT_EQ(test, 0, post_receive(test, &ends[1], 4));
+	verbs_fill(&ends[0], 8);
+	KUNIT_EXPECT_EQ(test, 0, verbs_post_receive(test, &ends[1], 4));
 	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_SEND, ah));
-	expect_done(test, &ends[0], 0, IB_WC_SEND);
-	wc = expect_wc(test, &ends[1]);
+	verbs_expect_done(test, &ends[0], 0, IB_WC_SEND);
+	wc = verbs_expect_wc(test, &ends[1]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, wc.wc_flags, IB_WC_GRH);
 	KUNIT_EXPECT_EQ(test, wc.byte_len, GRH_LENGTH + INLINE_LENGTH);
@@ -807,10 +508,10 @@ static void verbs__datagram_error(struct kunit *test)
 	struct ib_wc wc;
 
 	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_RDMA_WRITE, ah));
-	wc = expect_wc(test, &ends[0]);
+	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
 	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_SEND, ah));
-	wc = expect_wc(test, &ends[0]);
+	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_WR_FLUSH_ERR);
 	datagram_to(test, ends[0].qp, IB_QPS_RTS, IB_QP_CUR_STATE);
 	send_datagram(test, ends, ah);
