@@ -2,7 +2,9 @@
 /* Requests that no library would build. */
 #include "ring.h"
 
+#include <rdma/ib_user_verbs.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Kernel opcodes that user space has no use of. */
 #define WR_LSO			10
@@ -352,6 +354,49 @@ static void one_word(long arg)
 	ring_close(&e);
 }
 
+/*
+ * The command can carry a list. Inline data in one would be named by address alone,
+ * and taken from the kernel's memory: this device takes lists from kernel code only.
+ */
+static void posted_list(long arg)
+{
+	struct ib_uverbs_post_send_resp resp = { 0 };
+	struct ib_uverbs_cmd_hdr hdr = {
+		.command = IB_USER_VERBS_CMD_POST_SEND,
+		.out_words = sizeof(resp) / 4,
+	};
+	struct ib_uverbs_post_send core = {
+		.response = (uintptr_t)&resp,
+		.wr_count = 1,
+		.sge_count = 1,
+		.wqe_size = sizeof(struct ib_uverbs_send_wr),
+	};
+	struct ib_uverbs_send_wr wr = {
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED | (uint32_t)arg,
+	};
+	struct ib_uverbs_sge sge = { .length = 16 };
+	uint8_t cmd[sizeof(hdr) + sizeof(core) + sizeof(wr) + sizeof(sge)];
+	struct ring_env e;
+	uint8_t *at = cmd;
+
+	ring_open(&e);
+	hdr.in_words = sizeof(cmd) / 4;
+	core.qp_handle = e.a.qp->handle;
+	sge.addr = 0xffffffff81000000;	/* where a kernel is */
+	at = mempcpy(at, &hdr, sizeof(hdr));
+	at = mempcpy(at, &core, sizeof(core));
+	at = mempcpy(at, &wr, sizeof(wr));
+	mempcpy(at, &sge, sizeof(sge));
+	errno = 0;
+	check(write(e.dev.ctx->cmd_fd, cmd, sizeof(cmd)) < 0, "a list is refused");
+	check_errno(errno, EOPNOTSUPP, "a list");
+	check(ring_settle(&e) == IBV_WC_SUCCESS, "nothing of it was posted");
+	ring_expect_no_harm(&e);
+	ring_close(&e);
+}
+
 void ring_wqe_cases(void)
 {
 	static const struct {
@@ -373,6 +418,9 @@ void ring_wqe_cases(void)
 	ktap_add("opcode is an arbitrary number", opcodes, 0x40000000, 60,
 		 "wqe.opcodes-31-bits");
 	ktap_add("kernel-only opcodes", reg_mr, 0, 60, "wqe.reg-mr");
+	ktap_add("a list in the command", posted_list, 0, 0, "wqe.list");
+	ktap_add("a list in the command", posted_list, IBV_SEND_INLINE, 0,
+		 "wqe.list.inline");
 	ktap_add("num_sge is an arbitrary number", num_sge, 0, 60,
 		 "wqe.num-sge");
 	ktap_add("lengths are arbitrary numbers", sum_wraps, 0, 0,

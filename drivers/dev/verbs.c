@@ -2,6 +2,7 @@
 #include <smw/verbs.h>
 
 #include <linux/module.h>
+#include <rdma/ib_mad.h>
 #include <rdma/uverbs_ioctl.h>
 
 #include <smw/ah.h>
@@ -14,6 +15,7 @@
 #include <smw/mw.h>
 #include <smw/netdev.h>
 #include <smw/pd.h>
+#include <smw/post.h>
 #include <smw/qp.h>
 #include <smw/ring.h>
 #include <smw/stats.h>
@@ -123,6 +125,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->phys_mtu = netdev ? READ_ONCE(netdev->mtu) : 0;
 	attr->gid_tbl_len = SMW_GID_TABLE_LEN;
 	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = SMW_MAX_MESSAGE;
 	attr->qkey_viol_cntr = smw_stats_sum(link, SMW_COUNT_QKEY_VIOLATION);
@@ -145,15 +148,12 @@ static enum rdma_link_layer get_link_layer(struct ib_device *ibdev, u32 port)
 	return IB_LINK_LAYER_ETHERNET;
 }
 
-/*
- * RoCE v2 with Ethernet addresses. No management datagrams and no connection
- * manager: those are kernel consumers, and there are no kernel verbs yet.
- */
+/* RoCE v2 with Ethernet addresses, management datagrams and the connection manager. */
 static int get_port_immutable(struct ib_device *ibdev, u32 port,
 			      struct ib_port_immutable *immutable)
 {
-	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
-		RDMA_CORE_CAP_ETH_AH;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	immutable->pkey_tbl_len = 1;
 	immutable->gid_tbl_len = SMW_GID_TABLE_LEN;
 	return 0;
@@ -238,6 +238,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.disassociate_ucontext = disassociate_ucontext,
 	.fill_res_mr_entry = smw_stats_fill_mr,
 	.get_dev_fw_str = get_dev_fw_str,
+	.get_dma_mr = smw_mr_get_dma,
 	.get_hw_stats = smw_stats_get,
 	.get_link_layer = get_link_layer,
 	.get_netdev = smw_netdev_get,
@@ -246,7 +247,10 @@ const struct ib_device_ops smw_verbs_ops = {
 	.mmap_free = smw_ring_mmap_free,
 	.modify_qp = smw_qp_modify,
 	.modify_srq = smw_srq_modify,
+	.poll_cq = smw_cq_poll,
+	.post_recv = smw_post_recvs,
 	.post_send = smw_qp_post_send,
+	.post_srq_recv = smw_post_srq_recvs,
 	.query_ah = smw_ah_query,
 	.query_device = query_device,
 	.query_pkey = query_pkey,

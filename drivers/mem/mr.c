@@ -107,7 +107,7 @@ struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	err = mr_check(length, iova, access);
 	if (err)
 		return ERR_PTR(err);
-	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR);
+	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
 		return ERR_PTR(err);
 	mr = mr_alloc(pd, length, iova, access);
@@ -139,6 +139,55 @@ err_release:
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mr_reg_user);
+
+/*
+ * All memory, for kernel consumers: without a DMA device the RDMA core hands them
+ * the kernel's own addresses (ib_uses_virt_dma()). The whole address space is two
+ * blocks of half its size, so the data path meets no new kind of region.
+ */
+static int mr_map_all(struct smw_mr *mr)
+{
+	mr->block_shift = 63;
+	mr->blocks = kcalloc(2, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
+	if (!mr->blocks)
+		return -ENOMEM;
+	mr->blocks[1] = (void *)(uintptr_t)BIT_ULL(63);
+	return 0;
+}
+
+struct ib_mr *smw_mr_get_dma(struct ib_pd *pd, int access)
+{
+	struct smw_link *link = smw_link_of(pd->device);
+	struct smw_mr *mr;
+	int err;
+
+	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+		       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC))
+		return ERR_PTR(-EOPNOTSUPP);
+	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
+	if (err)
+		return ERR_PTR(err);
+	mr = mr_alloc(pd, U64_MAX, 0, access);
+	if (!mr) {
+		err = -ENOMEM;
+		goto err_release;
+	}
+	err = mr_map_all(mr);
+	if (err)
+		goto err_free;
+	err = mr_publish(link, mr);
+	if (err)
+		goto err_blocks;
+	return &mr->ibmr;
+
+err_blocks:
+	kvfree(mr->blocks);
+err_free:
+	kfree(mr);
+err_release:
+	smw_link_release(link, SMW_OBJECT_MR);
+	return ERR_PTR(err);
+}
 
 /* Take the region from packets, unless a window is bound to it. */
 static int mr_retire(struct smw_mr *mr)

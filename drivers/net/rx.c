@@ -360,6 +360,29 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 	rcu_read_unlock();
 }
 
+/* Each link has a queue pair of this number; the address says which is meant. */
+static struct smw_qp *hold_gsi(struct net *net, const struct sk_buff *skb)
+{
+	struct in6_addr source, target;
+	struct smw_qp *qp = NULL;
+	struct smw_link *link;
+
+	addresses(skb, &source, &target);
+	rcu_read_lock();
+	link = smw_sock_find(net, &target);
+	if (link)
+		qp = smw_qp_hold_gsi(link, SMW_HOLD_QP);
+	rcu_read_unlock();
+	return qp;
+}
+
+static struct smw_qp *hold_target(struct net *net, const struct smw_arrival *arrival)
+{
+	if (unlikely(arrival->packet.qpn == SMW_GSI_QPN))
+		return hold_gsi(net, arrival->skb);
+	return smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
+}
+
 /* Returns true where the packet was kept. */
 static bool receive(struct net *net, struct smw_arrival *arrival)
 {
@@ -375,7 +398,7 @@ static bool receive(struct net *net, struct smw_arrival *arrival)
 		receive_group(net, arrival);
 		return false;
 	}
-	qp = smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
+	qp = hold_target(net, arrival);
 	if (!qp) {
 		smw_sock_count(net, SMW_COUNT_DROPPED);
 		return false;

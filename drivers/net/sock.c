@@ -11,6 +11,8 @@
 #include <net/netns/generic.h>
 #include <net/udp_tunnel.h>
 
+#include <smw/gid.h>
+
 /**
  * struct smw_sock_net - the sockets of one namespace
  * @lock: protects the rest
@@ -142,6 +144,17 @@ struct smw_link *smw_sock_link(const struct net_device *netdev)
 
 	list_for_each_entry_rcu(link, &socks->links, sock_node)
 		if (rcu_access_pointer(link->netdev) == netdev)
+			return link;
+	return NULL;
+}
+
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address)
+{
+	struct smw_sock_net *socks = net_generic(net, sock_net_id);
+	struct smw_link *link;
+
+	list_for_each_entry_rcu(link, &socks->links, sock_node)
+		if (smw_gid_exists(link, address))
 			return link;
 	return NULL;
 }

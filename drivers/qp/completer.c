@@ -44,7 +44,7 @@ static void post_completion(struct smw_qp *qp, const struct smw_send *send,
 		return;
 	if (!status && smw_send_is_rd_atomic(send))
 		wc.byte_len = send->length;
-	if (!smw_cq_post(qp->send_cq, &wc, status))
+	if (!smw_cq_post(qp->send_cq, &qp->ibqp, &wc, status))
 		smw_qp_lost_completion(qp);
 }
 

@@ -8,11 +8,15 @@
 /* A cache line for each completion. */
 #define CQE_SIZE 64
 
-static_assert(sizeof(struct ib_uverbs_wc) <= CQE_SIZE);
+static_assert(sizeof(struct smw_cqe) <= CQE_SIZE);
+static_assert(offsetof(struct smw_cqe, wc) == 0);
 /* Statuses and opcodes are written as user space reads them. */
 static_assert((int)IB_WC_RECV == 128);
 static_assert((int)IB_WC_GENERAL_ERR == 21);
 static_assert((int)IB_WC_LOCAL_INV == (int)IB_UVERBS_WC_LOCAL_INV);
+
+/* Locked with interrupts off, and in hard interrupts; user space's are not. */
+static struct lock_class_key kernel_cq_lock;
 
 static int cq_check_size(int cqe)
 {
@@ -28,20 +32,24 @@ int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct rxe_create_cq_resp resp = {};
 	int err;
 
-	if (!udata || attr->flags)
+	if (attr->flags)
 		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp) || cq_check_size(attr->cqe))
+	if ((udata && udata->outlen < sizeof(resp)) || cq_check_size(attr->cqe))
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ);
+	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ + SMW_RESERVED);
 	if (err)
 		return err;
 	mutex_init(&cq->resize_lock);
+	spin_lock_init(&cq->handler_lock);
 	spin_lock_init(&cq->lock);
+	cq->is_kernel = !udata;
+	if (cq->is_kernel)
+		lockdep_set_class(&cq->lock, &kernel_cq_lock);
 	err = smw_ring_create(&cq->ring, udata, attr->cqe, CQE_SIZE,
 			      &resp.mi);
 	if (err)
 		goto err_release;
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
 		goto err_ring;
 	ibcq->cqe = cq->ring.mask;
@@ -92,7 +100,10 @@ int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata)
 	struct smw_ring ring = {};
 	int err;
 
-	if (!udata || udata->outlen < sizeof(resp) || cq_check_size(cqe))
+	/* Not of a kernel consumer's: it would poll meanwhile. */
+	if (cq->is_kernel)
+		return -EOPNOTSUPP;
+	if (udata->outlen < sizeof(resp) || cq_check_size(cqe))
 		return -EINVAL;
 	err = smw_ring_create(&ring, udata, cqe, CQE_SIZE, &resp.mi);
 	if (err)
@@ -112,14 +123,16 @@ out:
 int smw_cq_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	struct smw_cq *cq = smw_cq_of(ibcq);
+	unsigned long irqs;
 	int waiting;
 
-	spin_lock_bh(&cq->lock);
+	/* Kernel consumers ask in any context. */
+	spin_lock_irqsave(&cq->lock, irqs);
 	/* A request for any completion covers one for solicited ones. */
 	if (cq->notify != IB_CQ_NEXT_COMP)
 		cq->notify = flags & IB_CQ_SOLICITED_MASK;
 	waiting = cq->ring.index != smw_ring_user_consumer(&cq->ring);
-	spin_unlock_bh(&cq->lock);
+	spin_unlock_irqrestore(&cq->lock, irqs);
 	return flags & IB_CQ_REPORT_MISSED_EVENTS ? waiting : 0;
 }
 
@@ -145,27 +158,143 @@ static bool cq_take_notify(struct smw_cq *cq, bool solicited)
 	return true;
 }
 
-bool smw_cq_post(struct smw_cq *cq, const struct ib_uverbs_wc *wc, bool solicited)
-{
-	bool wake = false, overrun = false;
-	bool posted;
-	u32 next;
+/* What adding a completion leaves to do once the lock is free. */
+enum {
+	CQ_LOST = BIT(0),	/* there was no room */
+	CQ_OVERRUN = BIT(1),	/* ... for the first time */
+	CQ_WAKE = BIT(2),	/* somebody waits for it */
+};
 
-	spin_lock(&cq->lock);
-	next = smw_ring_next(&cq->ring, cq->ring.index);
-	posted = !cq->overrun && next != smw_ring_user_consumer(&cq->ring);
-	if (posted) {
-		memcpy(smw_ring_element(&cq->ring, cq->ring.index), wc, sizeof(*wc));
-		smw_ring_produce(&cq->ring, next);
-		wake = cq_take_notify(cq, solicited);
-	} else {
-		overrun = !cq->overrun;
+static int cq_add(struct smw_cq *cq, struct ib_qp *qp, const struct ib_uverbs_wc *wc,
+		  bool solicited)
+{
+	u32 next = smw_ring_next(&cq->ring, cq->ring.index);
+	struct smw_cqe *cqe;
+
+	if (cq->overrun)
+		return CQ_LOST;
+	if (next == smw_ring_user_consumer(&cq->ring)) {
 		cq->overrun = true;
+		return CQ_LOST | CQ_OVERRUN;
 	}
-	spin_unlock(&cq->lock);
-	if (wake)
-		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
-	if (overrun)
+	cqe = smw_ring_element(&cq->ring, cq->ring.index);
+	memcpy(&cqe->wc, wc, sizeof(*wc));
+	/* No address of the kernel's goes to memory that a user maps. */
+	if (cq->is_kernel)
+		cqe->qp = qp;
+	smw_ring_produce(&cq->ring, next);
+	return cq_take_notify(cq, solicited) ? CQ_WAKE : 0;
+}
+
+static int cq_add_locked(struct smw_cq *cq, struct ib_qp *qp,
+			 const struct ib_uverbs_wc *wc, bool solicited)
+{
+	unsigned long irqs;
+	int todo;
+
+	if (cq->is_kernel) {
+		spin_lock_irqsave(&cq->lock, irqs);
+		todo = cq_add(cq, qp, wc, solicited);
+		spin_unlock_irqrestore(&cq->lock, irqs);
+	} else {
+		spin_lock(&cq->lock);
+		todo = cq_add(cq, qp, wc, solicited);
+		spin_unlock(&cq->lock);
+	}
+	return todo;
+}
+
+static void cq_call_handler(struct smw_cq *cq)
+{
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+/*
+ * User space's handler only leaves an event and may run on several CPUs; a kernel
+ * consumer's may not. It may post, poll and ask for the next call: none of that
+ * takes a lock that is held here.
+ */
+static void cq_wake(struct smw_cq *cq)
+{
+	if (!cq->is_kernel) {
+		cq_call_handler(cq);
+		return;
+	}
+	spin_lock(&cq->handler_lock);
+	cq_call_handler(cq);
+	spin_unlock(&cq->handler_lock);
+}
+
+bool smw_cq_post(struct smw_cq *cq, struct ib_qp *qp, const struct ib_uverbs_wc *wc,
+		 bool solicited)
+{
+	int todo = cq_add_locked(cq, qp, wc, solicited);
+
+	if (todo & CQ_WAKE)
+		cq_wake(cq);
+	if (todo & CQ_OVERRUN)
 		cq_raise_overrun(cq);
-	return posted;
+	return !(todo & CQ_LOST);
+}
+
+static int kernel_flags(u32 flags)
+{
+	return (flags & SMW_WC_GRH ? IB_WC_GRH : 0) |
+	       (flags & SMW_WC_WITH_IMM ? IB_WC_WITH_IMM : 0) |
+	       (flags & SMW_WC_WITH_INV ? IB_WC_WITH_INVALIDATE : 0);
+}
+
+static void fill_kernel_wc(struct ib_wc *wc, const struct smw_cqe *cqe)
+{
+	*wc = (struct ib_wc) {
+		.wr_id = cqe->wc.wr_id,
+		.status = cqe->wc.status,
+		.opcode = cqe->wc.opcode,
+		.byte_len = cqe->wc.byte_len,
+		.qp = cqe->qp,
+		.ex.invalidate_rkey = cqe->wc.ex.invalidate_rkey,
+		.src_qp = cqe->wc.src_qp,
+		.wc_flags = kernel_flags(cqe->wc.wc_flags),
+		.pkey_index = cqe->wc.pkey_index,
+		.port_num = cqe->wc.port_num,
+	};
+}
+
+int smw_cq_poll(struct ib_cq *ibcq, int count, struct ib_wc *wc)
+{
+	struct smw_cq *cq = smw_cq_of(ibcq);
+	const struct smw_cqe *cqe;
+	unsigned long irqs;
+	int polled = 0;
+	u32 index;
+
+	spin_lock_irqsave(&cq->lock, irqs);
+	index = smw_ring_user_consumer(&cq->ring);
+	for (; polled < count && index != cq->ring.index;
+	     index = smw_ring_next(&cq->ring, index)) {
+		cqe = smw_ring_element(&cq->ring, index);
+		if (cqe->qp)
+			fill_kernel_wc(&wc[polled++], cqe);
+	}
+	smw_ring_user_consumed(&cq->ring, index);
+	spin_unlock_irqrestore(&cq->lock, irqs);
+	return polled;
+}
+
+void smw_cq_forget(struct smw_cq *cq, const struct ib_qp *qp)
+{
+	struct smw_cqe *cqe;
+	unsigned long irqs;
+	u32 index;
+
+	if (!cq->is_kernel)
+		return;
+	spin_lock_irqsave(&cq->lock, irqs);
+	for (index = smw_ring_user_consumer(&cq->ring); index != cq->ring.index;
+	     index = smw_ring_next(&cq->ring, index)) {
+		cqe = smw_ring_element(&cq->ring, index);
+		if (cqe->qp == qp)
+			cqe->qp = NULL;
+	}
+	spin_unlock_irqrestore(&cq->lock, irqs);
 }

@@ -5,11 +5,12 @@
 #include <linux/xarray.h>
 
 #include <smw/carrier.h>
+#include <smw/post.h>
 #include <smw/requester.h>
 #include <smw/responder.h>
 #include <smw/work.h>
 
-/* QP 0 and 1 are special and the last one is for multicast. */
+/* QP 0 and SMW_GSI_QPN are special and the last one is for multicast. */
 #define QPN_MIN 16
 #define QPN_MAX 0xfffffe
 
@@ -53,6 +54,42 @@ struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot sl
 		return qp;
 	smw_hold_drop(slot);
 	return NULL;
+}
+
+struct smw_qp *smw_qp_hold_gsi(struct smw_link *link, enum smw_hold_slot slot)
+{
+	struct smw_qp *qp = READ_ONCE(link->gsi);
+
+	if (!qp)
+		return NULL;
+	smw_hold_take(slot, qp);
+	if (READ_ONCE(link->gsi) == qp)
+		return qp;
+	smw_hold_drop(slot);
+	return NULL;
+}
+
+/* Give a queue pair its number; from here on packets find it. */
+static int publish(struct smw_qp *qp)
+{
+	u32 *number = &qp->ibqp.qp_num;
+	int err;
+
+	if (qp->ibqp.qp_type == IB_QPT_GSI) {
+		*number = SMW_GSI_QPN;
+		return cmpxchg(&qp->link->gsi, NULL, qp) ? -EBUSY : 0;
+	}
+	err = xa_alloc_cyclic(&qp_table, number, qp, XA_LIMIT(QPN_MIN, QPN_MAX),
+			      &qp_table_next, GFP_KERNEL);
+	return min(err, 0);
+}
+
+static void retract(struct smw_qp *qp)
+{
+	if (qp->ibqp.qp_type == IB_QPT_GSI)
+		WRITE_ONCE(qp->link->gsi, NULL);
+	else
+		xa_erase(&qp_table, qp->ibqp.qp_num);
 }
 
 static bool fail_to(struct smw_qp *qp, enum ib_qp_state to)
@@ -133,10 +170,8 @@ int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	struct smw_qp *qp = smw_qp_of(ibqp);
 
 	/* User space writes the ring itself and calls without a list. */
-	if (wr) {
-		*bad = wr;
-		return -EOPNOTSUPP;
-	}
+	if (wr)
+		return smw_post_sends(qp, wr, bad);
 	switch (smw_qp_state(qp)) {
 	case IB_QPS_RTS:
 	case IB_QPS_SQD:
@@ -161,18 +196,21 @@ static int qp_transport(enum ib_qp_type type)
 	case IB_QPT_UC:
 		return SMW_OPCODE_UC;
 	case IB_QPT_UD:
+	case IB_QPT_GSI:
 		return SMW_OPCODE_UD;
 	default:
 		return -EOPNOTSUPP;
 	}
 }
 
-static int qp_check(const struct ib_qp_init_attr *init)
+static int qp_check(const struct ib_qp_init_attr *init, bool is_kernel)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
 	if (qp_transport(init->qp_type) < 0 || init->create_flags || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
+	if (init->qp_type == IB_QPT_GSI && !is_kernel)
+		return -EPERM;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
 	if (cap->max_send_wr > SMW_MAX_QP_WR || cap->max_send_sge > SMW_MAX_SGE ||
@@ -266,14 +304,17 @@ static void destroy_receive_side(struct smw_qp *qp)
 	smw_ring_destroy(&qp->responder.ring);
 }
 
-static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init)
+static void qp_init_fields(struct smw_qp *qp, const struct ib_qp_init_attr *init,
+			   bool is_kernel)
 {
 	qp->link = smw_link_of(qp->ibqp.device);
 	mutex_init(&qp->modify_lock);
+	spin_lock_init(&qp->post_lock);
 	qp->transport = qp_transport(init->qp_type);
 	if (smw_qp_is_datagram(qp))
 		qp->mtu = ib_mtu_enum_to_int(IB_MTU_4096);
 	qp->state = IB_QPS_RESET;
+	qp->is_kernel = is_kernel;
 	qp->sq_signal_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->send_cq = smw_cq_of(init->send_cq);
 	qp->recv_cq = smw_cq_of(init->recv_cq);
@@ -297,7 +338,7 @@ static int qp_create_queues(struct smw_qp *qp, struct ib_qp_init_attr *init,
 	if (err)
 		goto err_send;
 	qp->cap = init->cap;
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
 		goto err_receive;
 	return 0;
@@ -315,23 +356,20 @@ int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	struct smw_qp *qp = smw_qp_of(ibqp);
 	int err;
 
-	if (!udata)
-		return -EOPNOTSUPP;
-	err = qp_check(init);
+	err = qp_check(init, !udata);
 	if (err)
 		return err;
-	if (udata->outlen < sizeof(struct rxe_create_qp_resp))
+	if (udata && udata->outlen < sizeof(struct rxe_create_qp_resp))
 		return -EINVAL;
-	qp_init_fields(qp, init);
-	err = smw_link_claim(qp->link, SMW_OBJECT_QP, SMW_MAX_QP);
+	qp_init_fields(qp, init, !udata);
+	err = smw_link_claim(qp->link, SMW_OBJECT_QP, SMW_MAX_QP + SMW_RESERVED);
 	if (err)
 		return err;
 	err = qp_create_queues(qp, init, udata);
 	if (err)
 		goto err_release;
-	err = xa_alloc_cyclic(&qp_table, &ibqp->qp_num, qp,
-			      XA_LIMIT(QPN_MIN, QPN_MAX), &qp_table_next, GFP_KERNEL);
-	if (err < 0)
+	err = publish(qp);
+	if (err)
 		goto err_queues;
 	qp->windows.qpn = ibqp->qp_num;
 	return 0;
@@ -368,11 +406,13 @@ int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct smw_qp *qp = smw_qp_of(ibqp);
 
 	mutex_lock(&qp->modify_lock);
-	xa_erase(&qp_table, ibqp->qp_num);
+	retract(qp);
 	WRITE_ONCE(qp->state, IB_QPS_RESET);
 	WRITE_ONCE(qp->dying, true);
 	smw_qp_reset(qp);
 	mutex_unlock(&qp->modify_lock);
+	smw_cq_forget(qp->send_cq, ibqp);
+	smw_cq_forget(qp->recv_cq, ibqp);
 	destroy_receive_side(qp);
 	destroy_send_side(qp);
 	smw_link_release(qp->link, SMW_OBJECT_QP);

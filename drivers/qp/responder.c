@@ -49,7 +49,8 @@ static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 		wc.ex.invalidate_rkey = packet->invalidate;
 	}
 	rsp->have_receive = false;
-	if (!smw_cq_post(qp->recv_cq, &wc, status || (packet && packet->solicited)))
+	if (!smw_cq_post(qp->recv_cq, &qp->ibqp, &wc,
+			 status || (packet && packet->solicited)))
 		smw_qp_lost_completion(qp);
 }
 

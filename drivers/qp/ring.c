@@ -10,7 +10,8 @@
 
 /**
  * struct smw_ring_memory - a ring's memory and its place in the mmap space
- * @rdma: entry of the RDMA core; its last reference frees the memory
+ * @rdma: entry of the RDMA core; its last reference frees the memory. Unused in a
+ *        kernel consumer's ring, which has no user context
  * @buf: header and elements. Pages that a user has mapped outlive it.
  */
 struct smw_ring_memory {
@@ -18,10 +19,22 @@ struct smw_ring_memory {
 	struct rxe_queue_buf *buf;
 };
 
+static int offer_mmap(struct smw_ring_memory *memory, struct ib_udata *udata,
+		      size_t size, struct mminfo *info)
+{
+	struct ib_ucontext *uctx = rdma_udata_to_uverbs_attr_bundle(udata)->context;
+	int err = rdma_user_mmap_entry_insert(uctx, &memory->rdma, size);
+
+	if (err)
+		return err;
+	info->offset = rdma_user_mmap_get_offset(&memory->rdma);
+	info->size = size;
+	return 0;
+}
+
 int smw_ring_create(struct smw_ring *ring, struct ib_udata *udata, u32 entries,
 		    u32 element_size, struct mminfo *info)
 {
-	struct ib_ucontext *uctx = rdma_udata_to_uverbs_attr_bundle(udata)->context;
 	u32 slots = roundup_pow_of_two(entries + 1);
 	u32 shift = order_base_2(element_size);
 	size_t size = PAGE_ALIGN(sizeof(struct rxe_queue_buf) + ((size_t)slots << shift));
@@ -37,7 +50,7 @@ int smw_ring_create(struct smw_ring *ring, struct ib_udata *udata, u32 entries,
 		err = -ENOMEM;
 		goto err_free;
 	}
-	err = rdma_user_mmap_entry_insert(uctx, &memory->rdma, size);
+	err = udata ? offer_mmap(memory, udata, size, info) : 0;
 	if (err)
 		goto err_vfree;
 	memory->buf->log2_elem_size = shift;
@@ -47,8 +60,6 @@ int smw_ring_create(struct smw_ring *ring, struct ib_udata *udata, u32 entries,
 	ring->mask = slots - 1;
 	ring->shift = shift;
 	ring->index = 0;
-	info->offset = rdma_user_mmap_get_offset(&memory->rdma);
-	info->size = size;
 	return 0;
 
 err_vfree:
@@ -60,8 +71,10 @@ err_free:
 
 void smw_ring_destroy(struct smw_ring *ring)
 {
-	if (ring->memory)
+	if (ring->memory && ring->memory->rdma.ucontext)
 		rdma_user_mmap_entry_remove(&ring->memory->rdma);
+	else if (ring->memory)
+		smw_ring_mmap_free(&ring->memory->rdma);
 	ring->memory = NULL;
 	ring->buf = NULL;
 }

@@ -62,22 +62,24 @@ int smw_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	struct rxe_create_srq_resp resp = {};
 	int err;
 
-	if (!udata || init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (udata->outlen < sizeof(resp) || !attr->max_wr ||
+	if ((udata && udata->outlen < sizeof(resp)) || !attr->max_wr ||
 	    attr->max_wr > SMW_MAX_SRQ_WR || attr->max_sge > SMW_MAX_SGE)
 		return -EINVAL;
 	err = smw_link_claim(link, SMW_OBJECT_SRQ, SMW_MAX_SRQ);
 	if (err)
 		return err;
 	mutex_init(&srq->modify_lock);
+	spin_lock_init(&srq->post_lock);
 	spin_lock_init(&srq->lock);
+	srq->is_kernel = !udata;
 	srq->max_sge = max(attr->max_sge, 1u);
 	err = create_ring(srq, &srq->ring, attr->max_wr, udata, &resp.mi);
 	if (err)
 		goto err_release;
 	/* resp.srq_num names a queue to XRC, which is not here. */
-	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	err = udata ? ib_copy_to_udata(udata, &resp, sizeof(resp)) : 0;
 	if (err)
 		goto err_ring;
 	attr->max_wr = usable(&srq->ring);

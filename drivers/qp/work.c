@@ -17,6 +17,18 @@ void smw_work_note(struct smw_qp *qp, enum smw_note note)
 		tasklet_schedule(&qp->task);
 }
 
+void smw_work_posted(struct smw_qp *qp, enum smw_note note)
+{
+	if (irqs_disabled()) {
+		smw_work_note(qp, note);
+		return;
+	}
+	/* Or ksoftirqd would have to be woken for it. */
+	local_bh_disable();
+	smw_work_note(qp, note);
+	local_bh_enable();
+}
+
 static void work_send(struct smw_qp *qp)
 {
 	bool more;

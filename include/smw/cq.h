@@ -15,11 +15,26 @@
 #define SMW_WC_WITH_INV	BIT(3)
 
 /**
+ * struct smw_cqe - a completion in a ring
+ * @wc: in user space's values
+ * @qp: a kernel consumer's queue pair, NULL once that is destroyed; NULL in a
+ *      ring that user space maps
+ */
+struct smw_cqe {
+	struct ib_uverbs_wc wc;
+	struct ib_qp *qp;
+};
+
+/**
  * struct smw_cq - a completion queue
  * @ibcq: what the RDMA core knows of it
  * @resize_lock: serialises resize; outside @lock
- * @lock: protects everything below
- * @ring: completions, struct ib_uverbs_wc in 64-byte elements
+ * @is_kernel: a kernel consumer polls it; constant
+ * @handler_lock: a kernel consumer's completion handler is called under it, since
+ *                one at a time may run; inside every lock of a queue pair
+ * @lock: protects everything below; of a kernel consumer's queue with interrupts
+ *        off, since it may be polled in any context
+ * @ring: completions, struct smw_cqe in 64-byte elements
  * @notify: what req_notify_cq asked for and has not had: 0,
  *          IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
  * @overrun: a completion was lost; nothing is written any more
@@ -27,6 +42,8 @@
 struct smw_cq {
 	struct ib_cq ibcq;
 	struct mutex resize_lock;
+	bool is_kernel;
+	spinlock_t handler_lock;
 	spinlock_t lock;
 	struct smw_ring ring;
 	u8 notify;
@@ -41,6 +58,7 @@ static inline struct smw_cq *smw_cq_of(struct ib_cq *ibcq)
 /**
  * smw_cq_post() - add a completion
  * @cq: the queue
+ * @qp: the queue pair that completes something
  * @wc: the completion, in user space's values
  * @solicited: wakes an IB_CQ_SOLICITED request too
  *
@@ -50,13 +68,22 @@ static inline struct smw_cq *smw_cq_of(struct ib_cq *ibcq)
  *
  * Return: false where the completion was lost.
  */
-bool smw_cq_post(struct smw_cq *cq, const struct ib_uverbs_wc *wc, bool solicited);
+bool smw_cq_post(struct smw_cq *cq, struct ib_qp *qp, const struct ib_uverbs_wc *wc,
+		 bool solicited);
+
+/**
+ * smw_cq_forget() - drop what a queue pair that goes has completed
+ * @cq: a queue of any kind; user space sorts out its own
+ * @qp: the queue pair; it completes nothing any more
+ */
+void smw_cq_forget(struct smw_cq *cq, const struct ib_qp *qp);
 
 /* The RDMA core's operations on completion queues. */
 int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		  struct uverbs_attr_bundle *attrs);
 int smw_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata);
 int smw_cq_resize(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
+int smw_cq_poll(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int smw_cq_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 
 #endif /* SMW_CQ_H */

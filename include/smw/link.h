@@ -36,6 +36,11 @@
 #define SMW_PKEY		0xffff
 #define SMW_UDP_PORT		4791
 
+/* The RDMA core's management datagrams take one PD, QP, CQ and MR besides. */
+#define SMW_RESERVED		1
+/* The queue pair for them: number 1 of each link. */
+#define SMW_GSI_QPN		1
+
 /* What a CPU may move before it lets others run: bytes with bottom halves off. */
 #define SMW_TURN_BYTES		SZ_64K
 
@@ -69,6 +74,7 @@ struct smw_counters {
  * @netdev_tracker: the reference on @held, dropped with the link
  * @net: network namespace of the socket and of every route; constant
  * @keys: keys of windows and regions
+ * @gsi: queue pair SMW_GSI_QPN, or NULL; written by qp/qp.c
  * @counters: per CPU
  * @objects: how many of each enum smw_object exist
  * @up: the netdev is running, has a carrier and carries packets of at least
@@ -93,6 +99,7 @@ struct smw_link {
 	netdevice_tracker netdev_tracker;
 	struct net *net;
 	struct smw_keytab keys;
+	struct smw_qp *gsi;
 	struct smw_counters __percpu *counters;
 	atomic_t objects[SMW_OBJECTS];
 	bool up;

@@ -14,7 +14,7 @@ struct ib_umem;
 struct smw_link;
 
 /**
- * struct smw_mr - a registered region of user memory
+ * struct smw_mr - a registered region: user memory, or all of the kernel's
  * @ibmr: what the RDMA core knows of it
  * @entry: its index
  * @rcu: frees the structure after the last look-up
@@ -28,7 +28,7 @@ struct smw_link;
  * @block_offset: bytes from the start of the first block to the first byte
  * @block_shift: log2 of the block size; a block is contiguous
  * @blocks: kernel address of each block
- * @umem: the pinned pages
+ * @umem: the pinned pages; NULL where the region is all of the kernel's memory
  */
 struct smw_mr {
 	struct ib_mr ibmr;
@@ -97,6 +97,7 @@ struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 				u64 length, u64 iova, int access,
 				struct ib_pd *pd, struct ib_udata *udata);
+struct ib_mr *smw_mr_get_dma(struct ib_pd *pd, int access);
 int smw_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata);
 
 #endif /* SMW_MR_H */

@@ -9,8 +9,10 @@
  *	    responder.lock	receive side, of this or, on the direct path, of
  *				the peer queue pair
  *	      srq->lock, cq->lock, owner->lock, window->lock -> mr->lock
+ *	      cq->handler_lock -> post_lock	(kernel consumers)
  *
- * All but the mutex are taken with bottom halves disabled. A responder never
+ * All but the mutex are taken with bottom halves disabled, post_lock and a kernel
+ * consumer's cq->lock with interrupts disabled. A responder never
  * takes a requester's lock: what it has to tell the send side (an error to
  * flush) it leaves as a note for the queue pair's tasklet (work.h). So a chain
  * of locks has at most one requester and one responder in it, in that order,
@@ -326,6 +328,9 @@ struct smw_responder {
  * @retransmit_timer: see requester.h
  * @rnr_timer: ends requester.rnr_wait
  * @dying: no timer or task may be started any more
+ * @is_kernel: a kernel consumer posts to it; constant
+ * @post_lock: kernel consumers fill the rings under it, in any context; no other
+ *             lock is taken inside
  */
 struct smw_qp {
 	struct ib_qp ibqp;
@@ -344,6 +349,8 @@ struct smw_qp {
 	u8 rnr_retry;
 	bool sq_signal_all;
 	bool dying;
+	bool is_kernel;
+	spinlock_t post_lock;
 	struct ib_qp_attr attr;
 	struct ib_qp_cap cap;
 	struct smw_av av;
@@ -404,6 +411,17 @@ static inline const struct smw_av *smw_qp_av(const struct smw_qp *qp)
  * Return: the queue pair, held until smw_hold_drop(), or NULL.
  */
 struct smw_qp *smw_qp_hold(const struct net *net, u32 qpn, enum smw_hold_slot slot);
+
+/**
+ * smw_qp_hold_gsi() - hold the queue pair for management datagrams
+ * @link: a link that stays for the duration of the call
+ * @slot: SMW_HOLD_QP, free
+ *
+ * Context: bottom halves disabled.
+ *
+ * Return: queue pair SMW_GSI_QPN of @link, held until smw_hold_drop(), or NULL.
+ */
+struct smw_qp *smw_qp_hold_gsi(struct smw_link *link, enum smw_hold_slot slot);
 
 /**
  * smw_qp_fail() - move a queue pair to ERR because of what happened to it

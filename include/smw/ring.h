@@ -5,6 +5,9 @@
  * The user can write any byte of a ring at any moment. So the kernel keeps its
  * own copy of the index it owns and of the geometry, masks the user's index,
  * and copies an element once before it looks at it.
+ *
+ * Kernel consumers' rings are the same, but nobody maps them: post.c and cq.c
+ * do there what librxe does in the others.
  */
 #ifndef SMW_RING_H
 #define SMW_RING_H
@@ -19,7 +22,7 @@ struct smw_ring_memory;
 
 /**
  * struct smw_ring - one ring
- * @buf: header and elements, vmalloc memory that the user maps
+ * @buf: header and elements, vmalloc memory that the user may map
  * @memory: the mapping that owns @buf
  * @mask: slots - 1; slots is a power of two
  * @shift: log2 of the element size
@@ -37,7 +40,8 @@ struct smw_ring {
 /**
  * smw_ring_create() - make a ring and offer it for mmap
  * @ring: to initialise
- * @udata: of the command; its user context will map the ring
+ * @udata: of the command; its user context will map the ring. NULL for a kernel
+ *         consumer: nobody will
  * @entries: elements that must fit, 1 or more; one more slot stays empty
  * @element_size: bytes of an element; rounded up to a power of two
  * @info: out: where to map it, for the response to user space
@@ -103,6 +107,13 @@ static inline void smw_ring_user_produced(struct smw_ring *ring, u32 index)
 {
 	/* Pairs with the acquire of whoever takes them: the elements are whole. */
 	smp_store_release(&ring->buf->producer_index, index);
+}
+
+/* For a completion queue that the kernel has polled in the user's place. */
+static inline void smw_ring_user_consumed(struct smw_ring *ring, u32 index)
+{
+	/* Pairs with the acquire of the producer: the elements were read before. */
+	smp_store_release(&ring->buf->consumer_index, index);
 }
 
 /**

@@ -14,7 +14,9 @@ struct smw_receive;
 /**
  * struct smw_srq - a shared receive queue
  * @ibsrq: what the RDMA core knows of it
+ * @is_kernel: a kernel consumer posts to it; constant
  * @modify_lock: serialises modify; outside @lock
+ * @post_lock: kernel consumers fill the ring under it, in any context
  * @lock: protects everything below; inside every responder.lock
  * @ring: the receives; @ring.index is the next one to take
  * @max_sge: elements of a receive
@@ -23,7 +25,9 @@ struct smw_receive;
  */
 struct smw_srq {
 	struct ib_srq ibsrq;
+	bool is_kernel;
 	struct mutex modify_lock;
+	spinlock_t post_lock;
 	spinlock_t lock;
 	struct smw_ring ring;
 	u32 max_sge;

@@ -48,6 +48,17 @@ void smw_sock_count(struct net *net, enum smw_counter counter);
  */
 struct smw_link *smw_sock_link(const struct net_device *netdev);
 
+/**
+ * smw_sock_find() - the link of a namespace that has an address
+ * @net: the namespace
+ * @address: the address, an IPv4 one mapped into IPv6
+ *
+ * Context: under rcu_read_lock().
+ *
+ * Return: the link, valid as long as that, or NULL.
+ */
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address);
+
 /* Module start and end. */
 int smw_sock_init(void);
 void smw_sock_exit(void);

@@ -37,6 +37,15 @@ void smw_work_pause(struct smw_qp *qp);
 void smw_work_note(struct smw_qp *qp, enum smw_note note);
 
 /**
+ * smw_work_posted() - a kernel consumer has posted
+ * @qp: the queue pair
+ * @note: what to do
+ *
+ * As smw_work_note(), and at once where softirqs can run. Context: any.
+ */
+void smw_work_posted(struct smw_qp *qp, enum smw_note note);
+
+/**
  * smw_work_arm_retransmit() - start the retransmit timer unless it runs
  * @qp: a queue pair with packets in flight; requester.lock held
  *

@@ -24,31 +24,55 @@ meet() {
 
 serve() {
 	local pid
-	timeout -k 1 60 "$@" -p "$port" &
+	timeout -k 1 60 "$@" "${port_words[@]}" &
 	pid=$!
-	until_true 10 listening "$port"
+	until_true 10 "$listening" "$port"
 	: >"$SMW_PAIR/ready-$port"
 	wait "$pid"
 }
 
 call() {
 	until_true 20 test -e "$SMW_PAIR/ready-$port"
-	timeout -k 1 60 "$@" -p "$port" "$SMW_PEER"
+	timeout -k 1 60 "$@" "${port_words[@]}"
 }
 
-# cross NAME COMMAND...: once with each side as the server.
+# turn NAME SERVER: a case in which this side is server or client, as the words in
+# server_words and client_words say.
+turn() {
+	port=$((port + 1))
+	meet "$port" || { failed "$1: the other guest is there"; finish; }
+	port_words=(-p "$port")
+	if [[ $SMW_ROLE == "$2" ]]; then
+		check "$1, server: $2" serve "${server_words[@]}"
+	else
+		check "$1, client: $SMW_ROLE" call "${client_words[@]}"
+	fi
+}
+
+# cross NAME COMMAND...: once with each side as the server. The peer's address goes
+# last.
 cross() {
 	local name=$1 server
 	shift
-	for server in a b; do
-		port=$((port + 1))
-		meet "$port" || { failed "$name: the other guest is there"; finish; }
-		if [[ $SMW_ROLE == "$server" ]]; then
-			check "$name, server: $server" serve "$@"
-		else
-			check "$name, client: $SMW_ROLE" call "$@"
-		fi
+	listening=listening
+	server_words=("$@")
+	client_words=("$@" "$SMW_PEER")
+	for server in a b; do turn "$name" "$server"; done
+}
+
+# cross_cm NAME SERVER-WORDS -- CLIENT-WORDS: likewise, by the connection manager.
+cross_cm() {
+	local name=$1 server
+	shift
+	listening=cm_listening
+	server_words=()
+	while [[ $1 != -- ]]; do
+		server_words+=("$1")
+		shift
 	done
+	shift
+	client_words=("$@")
+	for server in a b; do turn "$name" "$server"; done
 }
 
 port=18700
@@ -74,6 +98,14 @@ for program in ib_write_lat ib_read_lat ib_send_lat; do
 done
 cross 'ib_send_lat, UD' ib_send_lat -c UD -d "$dev" -x "$v4" -F -n 50 -s 8
 cross 'ib_atomic_bw' ib_atomic_bw -d "$dev" -x "$v4" -F -n 50
+
+modprobe rdma_ucm
+cross_cm 'rping' rping -s -a "$SMW_ADDR" -V -C 20 -- rping -c -a "$SMW_PEER" -V -C 20
+cross_cm 'rping, IPv6' rping -s -a "$SMW_ADDR6" -V -C 20 -S 60000 -- \
+	rping -c -a "$SMW_PEER6" -V -C 20 -S 60000
+cross_cm 'ucmatose' ucmatose -b "$SMW_ADDR" -c 4 -S 5000 -- ucmatose -s "$SMW_PEER" -c 4 -S 5000
+cross_cm 'ib_write_bw -R' ib_write_bw -R -d "$dev" -F -n 50 -- \
+	ib_write_bw -R -d "$dev" -F -n 50 "$SMW_PEER"
 
 big() { ip link set eth0 mtu 4400 && until_true 5 link_is_active "$dev"; }
 check 'eth0 takes an MTU of 4400' big

@@ -6,6 +6,8 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
+# smw_verbs is a kernel consumer of the link smw0.
+need_device
 modinfo smw_kunit >/dev/null 2>&1 || { failed 'smw_kunit.ko is built'; finish; }
 dmesg -C
 before=$(ls /sys/kernel/debug/kunit 2>/dev/null || true)

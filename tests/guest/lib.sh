@@ -98,14 +98,21 @@ need_device() {
 
 listening() { ss -Hltn "sport = :$1" 2>/dev/null | grep -q .; }
 
-# both SERVER-WORDS -- CLIENT-WORDS: run a server and, when it listens, its
-# client; both must succeed. Every pair has a port of its own, given as -p, so
-# that none meets the remains of the one before.
-both() {
-	local server=() status=0 pid
-	# Kept in a file, for a case runs in a subshell.
+# Of the connection manager's ports.
+cm_listening() { rdma resource show cm_id | grep 'state LISTEN' | grep -q ":$1 "; }
+
+# Every pair of programs has a port of its own, so that none meets the remains of the
+# one before. It is kept in a file, for a case runs in a subshell.
+new_port() {
 	port=$(($(cat /run/smw/port 2>/dev/null || echo 18600) + 1))
 	echo "$port" >/run/smw/port
+}
+
+# both SERVER-WORDS -- CLIENT-WORDS: run a server and, when it listens, its
+# client; both must succeed. Both get -p and a port.
+both() {
+	local server=() status=0 pid
+	new_port
 	while [[ $1 != -- ]]; do
 		server+=("$1")
 		shift

@@ -3,6 +3,7 @@
 
 import random
 import socket
+import subprocess
 
 import pyverbs.enums as e
 
@@ -11,6 +12,8 @@ from target import CLEAN, PSN, QKEY
 
 UD = e.IBV_QPT_UD
 GRH = 40
+# The queue pair for management datagrams: its number and its Q_Key.
+GSI, GSI_QKEY = 1, 0x80010000
 DATA = b'X' * 32
 
 
@@ -43,6 +46,11 @@ def cases(s):
     s.case('UD: without a receive', lambda: no_receive(s))
     s.case('UD: longer than the receive', lambda: dropped(s, lambda: [
         s.wire.send(datagram(t, payload=b'X' * n)) for n in (36, 256, 1024)], 0, room=32))
+    s.case('UD: management datagrams of another Q_Key', lambda: wrong_qkeys(
+        s, rng, qpn=GSI, right=GSI_QKEY) or management_lives(s))
+    s.case("UD: a management datagram to another netdev's address", lambda: dropped(
+        s, lambda: s.wire.send(management(s), target=other_address())) or management_lives(s))
+    s.case('UD: management datagrams that are none', lambda: garbage(s, rng))
     for name, kind in (('RC', e.IBV_QPT_RC), ('UC', e.IBV_QPT_UC)):
         s.case(f'UD: datagrams to {name}', lambda kind=kind: to_connected(s, kind))
 
@@ -116,16 +124,45 @@ def dropped(s, send, packets=0, room=256):
     return works(s)
 
 
-def wrong_qkeys(s, rng):
+def wrong_qkeys(s, rng, qpn=None, right=QKEY):
     fresh(s)
-    wrong = [0, QKEY ^ 1, QKEY | 1 << 31] + [rng.randrange(1 << 31, 1 << 32)
+    wrong = [0, right ^ 1, right ^ 1 << 31] + [rng.randrange(1 << 31, 1 << 32)
                                               for _ in range(500)]
     before = s.device.counters('rx_qkey_violations')
     for qkey in wrong:
-        s.wire.send(datagram(s.target, qkey=qkey))
+        s.wire.send(datagram(s.target, qkey=qkey, qpn=qpn))
     s.wire.settle()
     counted = s.device.counters('rx_qkey_violations') - before
     return works(s) or (f'{counted} counted of {len(wrong)}' if counted != len(wrong) else None)
+
+
+def management(s, payload=bytes(256)):
+    return datagram(s.target, qpn=GSI, qkey=GSI_QKEY, payload=payload)
+
+
+def management_lives(s):
+    """The RDMA core's queue pair still takes datagrams."""
+    shown = subprocess.run(['rdma', 'resource', 'show', 'qp', 'link', f'{s.device.name}/1'],
+                           capture_output=True, text=True, check=True).stdout
+    if f'lqpn {GSI} type GSI state RTS' not in shown:
+        return f'there is no such queue pair: {shown}'
+    before = s.device.dropped()
+    s.wire.send(management(s))
+    s.wire.settle()
+    return 'it drops datagrams' if s.device.dropped() != before else None
+
+
+def garbage(s, rng):
+    """Lengths that no management datagram has, and content that the core refuses."""
+    fresh(s)
+    for size in 0, 4, 20, 24, 252, 256, 260, 1024:
+        s.wire.send(management(s, payload=b'\xff' * size))
+    for _ in range(50):
+        # 1 is the one version of the common header that is taken.
+        s.wire.send(management(s, payload=b'\x02' + rng.randbytes(255)))
+    s.wire.settle()
+    s.wire.received()
+    return management_lives(s) or works(s)
 
 
 def to_connected(s, kind):

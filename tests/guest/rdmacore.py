@@ -54,12 +54,27 @@ class KtapResult(unittest.TestResult):
             self.addFailure(test, err)
 
 
+def netdev_of(device):
+    """The netdev of a software device, which has no PCI function to have one."""
+    with open(f'/sys/class/infiniband/{device}/parent', encoding='ascii') as file:
+        return file.read().strip()
+
+
+def add_address(case, device, port, index):
+    """In the place of RDMATestCase._get_ip_mac: tells the tests an IP address."""
+    address, mac = case.get_ip_mac_address(netdev_of(device))
+    case.args.append([device, port, index, address, mac])
+
+
 def main():
     folder, device, gid = sys.argv[1:]
     sys.argv[1:] = ['--dev', device, '--gid', gid]
     sys.path[:0] = [folder, os.path.join(folder, 'tests')]
     from args_parser import parser
     parser.parse_args()
+    base = importlib.import_module('tests.base')
+    base.RDMATestCase.get_net_name = staticmethod(netdev_of)
+    base.RDMATestCase._get_ip_mac = add_address
     suite = unittest.TestSuite()
     loader = unittest.defaultTestLoader
     debug = os.environ.get('SMW_KERNEL') == 'debug'

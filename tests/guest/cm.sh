@@ -1,0 +1,272 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# The connection manager: programs that know addresses and no GIDs, on one host by
+# the direct path and by packets, and between two namespaces; what they leave behind;
+# and links that go under them.
+#
+#	init_net			namespace "far"
+#	  eth0: smw0
+#	  near: smw1 <-- veth -->	  remote: smw2
+#
+# SMW_SOAK_SECONDS is how long connections come and go; without it, a number of rounds.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+debugfs=/sys/kernel/debug/smw
+# In front of what runs in the other namespace, server or client.
+server_in=() client_in=()
+
+in_far() { ip netns exec far "$@"; }
+has_gid() { gid_index "$1" "$2" >/dev/null; }
+
+# serve COMMAND...: start a server on $port, and wait until it listens.
+serve() {
+	timeout -k 1 $((40 * slow)) "${server_in[@]}" "$@" >"$scratch/server" 2>&1 &
+	server=$!
+	until_true 20 cm_listening "$port" || { cat "$scratch/server"; return 1; }
+}
+
+# pair SERVER-WORDS -- CLIENT-WORDS: on a port of their own; both must succeed.
+pair() {
+	new_port
+	pair_with "-p $port" "$@"
+}
+
+pair_with() {
+	local port_words words=() status=0
+	read -ra port_words <<<"$1"
+	shift
+	while [[ $1 != -- ]]; do
+		words+=("$1")
+		shift
+	done
+	shift
+	serve "${words[@]}" "${port_words[@]}"
+	timeout -k 1 $((40 * slow)) "${client_in[@]}" "$@" "${port_words[@]}" || status=$?
+	wait "$server" || { echo "the server's exit status: $?"; status=1; }
+	sed 's/^/server: /' "$scratch/server"
+	return "$status"
+}
+
+# What the programs say of a transfer that was short is not in their exit status.
+rping_pair() {
+	pair rping -s -a "$1" -v -V -C "$rounds" -S "$2" -- \
+		rping -c -a "$1" -v -V -C "$rounds" -S "$2" >"$scratch/rping"
+	cat "$scratch/rping"
+	[[ $(grep -c '^ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
+	[[ $(grep -c '^server: server ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
+}
+
+cmatose_pair() {
+	pair ucmatose -b "$1" -c "$2" -C "$3" -S "$4" -- \
+		ucmatose -s "$1" -c "$2" -C "$3" -S "$4" >"$scratch/cmatose"
+	cat "$scratch/cmatose"
+	[[ $(grep -c 'return status 0' "$scratch/cmatose") == 2 ]]
+}
+
+# Its -p is something else; it has one port.
+daddy_pair() {
+	port=7174
+	pair_with '' udaddy -b "$1" -c "$2" -C 5 -S 512 -- \
+		udaddy -s "$1" -c "$2" -C 5 -S 512 >"$scratch/daddy"
+	cat "$scratch/daddy"
+	[[ $(grep -c 'return status 0' "$scratch/daddy") == 2 ]]
+}
+
+# programs WHERE ADDRESS: what runs on every path.
+programs() {
+	check "rping, $1" rping_pair "$2" 64
+	check "rping of 60000 bytes, $1" rping_pair "$2" 60000
+	check "ucmatose, 4 connections, $1" cmatose_pair "$2" 4 8 5000
+	check "udaddy, $1" daddy_pair "$2" 2
+}
+
+# perf PROGRAM...: perftest, its connection made by the connection manager. Not of UD:
+# there the client comes now and then before its server listens, and is told so.
+perf() {
+	pair "$@" -R -F -d "$dev" -- "$@" -R -F -d "$dev" "$SMW_ADDR"
+}
+
+nobody_listens() {
+	local start=$SECONDS status=0
+	new_port
+	timeout -k 1 $((20 * slow)) rping -c -a "$1" -C 1 -p "$port" >"$scratch/rping" 2>&1 || status=$?
+	cat "$scratch/rping"
+	echo "status $status after $((SECONDS - start)) s"
+	((status != 0 && status != 124))
+	grep -q 'REJECTED, error 8' "$scratch/rping"
+}
+
+# Its server never ends.
+cmtime_pair() {
+	new_port
+	serve cmtime -b "$1" -c 10 -p "$port"
+	timeout -k 1 $((40 * slow)) cmtime -s "$1" -c 10 -p "$port"
+	kill "$server"
+	wait "$server" || true
+}
+
+# Sender and receiver are members of a group; the receiver is one before it says so.
+mckey_pair() {
+	local words=(mckey -m 239.1.2.3 -b "$1" -C 20)
+	stdbuf -oL timeout $((40 * slow)) "${words[@]}" >"$scratch/server" 2>&1 &
+	until_true 20 grep -q 'joined dgid' "$scratch/server"
+	timeout $((40 * slow)) "${words[@]}" -s
+	wait $!
+	cat "$scratch/server"
+	grep -q 'return status 0' "$scratch/server"
+}
+
+two_namespaces() {
+	ip netns add far
+	ip link add near type veth peer name remote netns far
+	sysctl -q -w net.ipv6.conf.near.accept_dad=0
+	in_far sysctl -q -w net.ipv6.conf.remote.accept_dad=0
+	ip addr add 10.79.0.1/24 dev near
+	ip addr add fd79::1/64 dev near nodad
+	ip link set near up
+	in_far ip addr add 10.79.0.2/24 dev remote
+	in_far ip addr add fd79::2/64 dev remote nodad
+	in_far ip link set remote up
+	rdma link add smw1 type smw netdev near
+	in_far rdma link add smw2 type smw netdev remote
+	until_true 10 has_gid smw1 fd79::1
+	until_true 10 has_gid smw2 fd79::2
+	until_true 10 has_gid smw1 10.79.0.1
+	until_true 10 has_gid smw2 10.79.0.2
+}
+
+# Deleting the netdev takes both links along.
+one_namespace() {
+	ip link delete near
+	ip netns delete far
+}
+
+# ---- what is left ----
+
+# Objects as the core counts them and as the driver does.
+objects() {
+	rdma resource show "$dev"
+	cat "$debugfs/$dev/objects"
+}
+
+objects_as_before() { [[ $(objects) == "$before" ]]; }
+
+connect_once() {
+	cmatose_pair "$SMW_ADDR" "$1" 2 100 >"$scratch/round" || { cat "$scratch/round"; return 1; }
+}
+
+come_and_go() {
+	local before round=0 end=$((SECONDS + ${SMW_SOAK_SECONDS:-0}))
+	before=$(objects)
+	while ((round < connect_rounds || SECONDS < end)); do
+		connect_once "$connections"
+		((round += 1))
+	done
+	echo "# $((round * connections)) connections"
+	until_true 10 objects_as_before || { diff <(echo "$before") <(objects); return 1; }
+}
+
+# A client that is killed leaves its server's end and the core's to be cleaned up.
+killed() {
+	local before client
+	before=$(objects)
+	new_port
+	serve rping -s -a "$SMW_ADDR" -p "$port"
+	rping -c -a "$SMW_ADDR" -p "$port" >/dev/null 2>&1 &
+	client=$!
+	until_true 10 established
+	kill -KILL "$client" "$server"
+	wait "$client" "$server" || true
+	until_true 20 objects_as_before || { diff <(echo "$before") <(objects); return 1; }
+}
+
+established() { rdma resource show qp | grep -q 'type RC state RTS'; }
+
+# ---- links that go ----
+
+# What the link's users see is an error, or they are told by an event; either way
+# the link is gone at once, and the process can end.
+delete_with_listener() {
+	new_port
+	serve "$@" -p "$port"
+	timeout $((10 * slow)) rdma link delete "$dev"
+	[[ ! -e /sys/class/infiniband/$dev ]]
+	kill "$server" 2>/dev/null || true
+	wait "$server" || true
+	bring_up
+}
+
+delete_with_connection() {
+	local client
+	new_port
+	serve rping -s -a "$SMW_ADDR" -p "$port"
+	rping -c -a "$SMW_ADDR" -p "$port" >/dev/null 2>&1 &
+	client=$!
+	until_true 10 established
+	timeout $((10 * slow)) rdma link delete "$dev"
+	[[ ! -e /sys/class/infiniband/$dev ]]
+	kill "$client" "$server" 2>/dev/null || true
+	wait "$client" "$server" || true
+	bring_up
+}
+
+unload_with_listener() {
+	new_port
+	serve rping -s -a "$SMW_ADDR" -p "$port"
+	timeout $((20 * slow)) rmmod smw
+	[[ ! -e /sys/class/infiniband/$dev ]]
+	kill "$server" 2>/dev/null || true
+	wait "$server" || true
+	modprobe smw
+	bring_up
+	rping_pair "$SMW_ADDR" 64
+}
+
+management_qp() {
+	rdma resource show qp link "$dev/1" | tee "$scratch/qp"
+	grep -q 'lqpn 1 type GSI state RTS' "$scratch/qp"
+}
+
+need_device
+modprobe rdma_ucm
+rounds=20 connect_rounds=10 connections=20
+if [[ ${SMW_KERNEL:-stock} == debug ]]; then rounds=5 connect_rounds=2 connections=5; fi
+
+check 'the link has a queue pair for management datagrams' management_qp
+programs 'direct path' "$SMW_ADDR"
+on_stock programs 'direct path, IPv6' "$SMW_ADDR6"
+on_stock check 'rdma_client and rdma_server' pair rdma_server -- rdma_client -s "$SMW_ADDR"
+on_stock check 'cmtime' cmtime_pair "$SMW_ADDR"
+check 'mckey' mckey_pair "$SMW_ADDR"
+on_stock check 'rstream, data verified' \
+	pair rstream -b "$SMW_ADDR" -T v -S 4096 -I 20 -C 2 -- \
+	rstream -s "$SMW_ADDR" -T v -S 4096 -I 20 -C 2
+on_stock check 'ib_write_bw -R' perf ib_write_bw -n 50 -s 65536
+on_stock check 'ib_read_bw -R' perf ib_read_bw -n 50 -s 65536
+on_stock check 'ib_send_lat -R' perf ib_send_lat -n 50 -s 64
+on_stock check 'ib_atomic_bw -R' perf ib_atomic_bw -n 50
+check 'nobody listens: the client is told' nobody_listens "$SMW_ADDR"
+check 'connections come and go and leave nothing' come_and_go
+check 'processes killed while connected leave nothing' killed
+
+wire_only
+on_stock programs 'packets' "$SMW_ADDR"
+
+check 'two namespaces and a link in each' two_namespaces
+server_in=(ip netns exec far)
+on_stock programs 'to another namespace' 10.79.0.2
+programs 'to another namespace, IPv6' fd79::2
+server_in=() client_in=(ip netns exec far)
+on_stock check 'rping from another namespace' rping_pair 10.79.0.1 60000
+on_stock check 'ucmatose from another namespace, IPv6' cmatose_pair fd79::1 4 8 5000
+client_in=()
+check 'the namespaces go' one_namespace
+
+check 'a link goes, a listener on its address stays' \
+	delete_with_listener rping -s -a "$SMW_ADDR"
+check 'a link goes, a listener on all addresses stays' delete_with_listener ucmatose
+check 'a link goes with a connection on it' delete_with_connection
+check 'the module goes, a listener stays' unload_with_listener
+finish
