@@ -305,26 +305,31 @@ static void local_key(long arg)
 
 /* --- flush --- */
 
-static void flush(long arg)
+#define FLUSH_MAX 700	/* some turns of a driver that flushes in turns */
+
+/* @count: requests in each queue. */
+static void flush(long count)
 {
-	enum { N = 8 };
-	struct rdma_wr w[N];
+	static struct rdma_wr w[FLUSH_MAX];
+	struct rdma_conf conf = rdma_conf_default();
 	struct qp_env e;
 
-	(void)arg;
-	open_api(&e, false);
-	for (uint64_t i = 0; i < N; i++)
+	conf.cap.max_send_wr = (uint32_t)count;
+	conf.cap.max_recv_wr = (uint32_t)count;
+	conf.cqe = (int)count;
+	qp_open(&e, &conf, 4096);
+	for (uint64_t i = 0; i < (uint64_t)count; i++)
 		rdma_recv(&e.a, 100 + i, e.abuf.addr, 64, e.abuf.mr->lkey);
-	for (size_t i = 0; i < N; i++) {
+	for (long i = 0; i < count; i++) {
 		qp_build(&e, &w[i], QP_SEND, 0, 64);	/* nobody receives */
 		w[i].wr.send_flags = i & 1 ? IBV_SEND_SIGNALED : 0;
 	}
-	rdma_post(&e.a, rdma_wr_chain(w, N));
+	rdma_post(&e.a, rdma_wr_chain(w, (size_t)count));
 	check_errno(rdma_to_state(&e.a, IBV_QPS_ERR), 0, "to ERR");
-	for (size_t i = 0; i < N; i++)
+	for (long i = 0; i < count; i++)
 		qp_expect(e.a.scq, w[i].wr.wr_id, IBV_WC_WR_FLUSH_ERR,
 			  "a posted send");
-	for (uint64_t i = 0; i < N; i++)
+	for (uint64_t i = 0; i < (uint64_t)count; i++)
 		qp_expect(e.a.rcq, 100 + i, IBV_WC_WR_FLUSH_ERR,
 			  "a posted receive");
 	qp_expect_none(e.a.scq, "one CQE for each send");
@@ -396,7 +401,8 @@ void qp_error_cases(void)
 			ktap_add("LOC_PROT_ERR", local_key, op | 3 << 4, 0,
 				 "error.local-%s-readonly", qp_op_name[op]);
 	}
-	ktap_add("flush of both queues", flush, 0, 0, "error.flush");
+	ktap_add("flush of both queues", flush, 8, 0, "error.flush");
+	ktap_add("flush of both queues", flush, FLUSH_MAX, 0, "error.flush-many");
 	ktap_add("flush of both queues", flush_later, 0, 0,
 		 "error.flush-later");
 }

@@ -156,12 +156,8 @@ static void run_requester(struct smw_qp *qp)
 /* An error may have come meanwhile; receives have no doorbell. */
 static void flush(struct smw_qp *qp)
 {
-	enum ib_qp_state state = smw_qp_state(qp);
-
-	if (state == IB_QPS_SQE || state == IB_QPS_ERR)
-		smw_requester_flush(qp);
-	if (state == IB_QPS_ERR)
-		smw_responder_flush(qp);
+	if (smw_requester_flushes(qp))
+		smw_work_flush(qp);
 }
 
 int smw_qp_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,

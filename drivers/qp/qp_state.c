@@ -224,6 +224,15 @@ static void await_responder(struct smw_qp *qp)
 	spin_unlock_bh(&qp->responder.lock);
 }
 
+/* At most a ring full: a hostile user may go on producing. */
+static void flush_posted(struct smw_qp *qp)
+{
+	u32 turns = qp->requester.ring.mask / SMW_FLUSH_TURN + 1;
+
+	while (smw_requester_flush(qp) && --turns)
+		cond_resched();
+}
+
 static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	enum ib_qp_state from, to;
@@ -253,7 +262,7 @@ static int modify_locked(struct smw_qp *qp, const struct ib_qp_attr *attr, int m
 		return err;
 	/* What was posted in SQE is not for RTS. */
 	if (from == IB_QPS_SQE)
-		smw_requester_flush(qp);
+		flush_posted(qp);
 	set_attributes(qp, attr, mask, from, to);
 	/* RTS and SQD both have something to look at. */
 	if (to == IB_QPS_RTS || to == IB_QPS_SQD)

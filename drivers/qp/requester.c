@@ -531,21 +531,19 @@ void smw_requester_retry(struct smw_qp *qp)
 	req->retransmitting = true;
 }
 
-void smw_requester_flush(struct smw_qp *qp)
+bool smw_requester_flush(struct smw_qp *qp)
 {
 	struct smw_requester *req = &qp->requester;
-	u32 slots;
+	u32 left = SMW_FLUSH_TURN;
 
 	spin_lock_bh(&req->lock);
-	/* At most a ring full: a hostile user may go on producing. */
-	for (slots = req->ring.mask; slots; slots--) {
-		if (!smw_requester_flushes(qp))
-			break;
-		if (req->ring.index == req->fetched && !smw_wqe_fetch_send(qp))
-			break;
+	while (left && smw_requester_flushes(qp) &&
+	       (req->ring.index != req->fetched || smw_wqe_fetch_send(qp))) {
 		smw_completer_flush_one(qp);
+		left--;
 	}
 	spin_unlock_bh(&req->lock);
+	return !left;
 }
 
 void smw_requester_discard(struct smw_qp *qp)

@@ -483,23 +483,19 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32
 	return false;
 }
 
-void smw_responder_flush(struct smw_qp *qp)
+bool smw_responder_flush(struct smw_qp *qp)
 {
 	struct smw_responder *rsp = &qp->responder;
+	u32 left = SMW_FLUSH_TURN;
 	enum smw_reason reason;
 	bool last = false;
-	u32 slots;
 
 	spin_lock_bh(&rsp->lock);
-	/* At most a ring full: a hostile user may go on producing. */
-	for (slots = rsp->ring.mask + 1; slots; slots--) {
-		if (smw_qp_state(qp) != IB_QPS_ERR)
-			break;
-		/* Shared receives are not this queue pair's until it takes them. */
-		if (!rsp->have_receive &&
-		    (rsp->srq || !smw_wqe_fetch_receive(qp, &reason)))
-			break;
+	/* Shared receives are not this queue pair's until it takes them. */
+	while (left && smw_qp_state(qp) == IB_QPS_ERR &&
+	       (rsp->have_receive || (!rsp->srq && smw_wqe_fetch_receive(qp, &reason)))) {
 		complete_receive(qp, NULL, IB_WC_WR_FLUSH_ERR);
+		left--;
 	}
 	if (smw_qp_state(qp) == IB_QPS_ERR) {
 		last = rsp->srq && !rsp->last_raised;
@@ -512,6 +508,7 @@ void smw_responder_flush(struct smw_qp *qp)
 	/* It takes no more receives from the shared queue (ibv_get_async_event(3)). */
 	if (last)
 		smw_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	return !left;
 }
 
 void smw_responder_reset(struct smw_qp *qp)

@@ -51,6 +51,15 @@ static void work_stream(struct smw_qp *qp)
 		smw_work_note(qp, SMW_NOTE_STREAM);
 }
 
+void smw_work_flush(struct smw_qp *qp)
+{
+	bool more = smw_requester_flush(qp);
+
+	more |= smw_responder_flush(qp);
+	if (more)
+		smw_work_note(qp, SMW_NOTE_FLUSH);
+}
+
 static void work_run(struct tasklet_struct *task)
 {
 	struct smw_qp *qp = from_tasklet(qp, task, task);
@@ -60,10 +69,8 @@ static void work_run(struct tasklet_struct *task)
 		work_stream(qp);
 	if (notes & BIT(SMW_NOTE_SEND))
 		work_send(qp);
-	if (notes & BIT(SMW_NOTE_FLUSH)) {
-		smw_requester_flush(qp);
-		smw_responder_flush(qp);
-	}
+	if (notes & BIT(SMW_NOTE_FLUSH))
+		smw_work_flush(qp);
 }
 
 static void start_timer(struct smw_qp *qp, struct hrtimer *timer, u64 ns)

@@ -43,6 +43,8 @@
 
 /* What a CPU may move before it lets others run: bytes with bottom halves off. */
 #define SMW_TURN_BYTES		SZ_64K
+/* Likewise, completions with a flush error. */
+#define SMW_FLUSH_TURN		256
 
 /* Objects whose number is limited, by index in struct smw_link.objects. */
 enum smw_object {

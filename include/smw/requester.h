@@ -28,11 +28,13 @@ void smw_requester_rewind(struct smw_qp *qp);
 void smw_requester_retry(struct smw_qp *qp);
 
 /**
- * smw_requester_flush() - complete every send with a flush error
+ * smw_requester_flush() - complete sends with a flush error
  * @qp: a queue pair in ERR, or UD in SQE (UC goes to ERR too); requester.lock is
  *      taken here
+ *
+ * Return: true where SMW_FLUSH_TURN were completed, and more may be left.
  */
-void smw_requester_flush(struct smw_qp *qp);
+bool smw_requester_flush(struct smw_qp *qp);
 
 /**
  * smw_requester_discard() - forget what was posted in a state that takes none

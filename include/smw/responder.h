@@ -84,10 +84,12 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
 			struct smw_response *response);
 
 /**
- * smw_responder_flush() - complete every receive with a flush error
+ * smw_responder_flush() - complete receives with a flush error
  * @qp: a queue pair in ERR; responder.lock is taken here
+ *
+ * Return: true where SMW_FLUSH_TURN were completed, and more may be left.
  */
-void smw_responder_flush(struct smw_qp *qp);
+bool smw_responder_flush(struct smw_qp *qp);
 
 /**
  * smw_responder_reset() - forget everything but the rings

@@ -37,6 +37,12 @@ void smw_work_pause(struct smw_qp *qp);
 void smw_work_note(struct smw_qp *qp, enum smw_note note);
 
 /**
+ * smw_work_flush() - flush a turn of both queues, and leave a note for the rest
+ * @qp: a queue pair in ERR or SQE, no lock held
+ */
+void smw_work_flush(struct smw_qp *qp);
+
+/**
  * smw_work_posted() - a kernel consumer has posted
  * @qp: the queue pair
  * @note: what to do
