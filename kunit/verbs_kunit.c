@@ -107,13 +107,13 @@ static void verbs__write_and_read(struct kunit *test)
 	struct verbs_end *ends = verbs_ends_make(test);
 
 	verbs_fill(&ends[0], 3);
-	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE, &ends[1],
-					   MESSAGE_LENGTH));
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_WRITE,
+						 &ends[1], MESSAGE_LENGTH));
 	verbs_expect_done(test, &ends[0], 0, IB_WC_RDMA_WRITE);
 	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 	verbs_fill(&ends[1], 4);
-	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_READ, &ends[1],
-					   MESSAGE_LENGTH));
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_rdma(test, &ends[0], IB_WR_RDMA_READ,
+						 &ends[1], MESSAGE_LENGTH));
 	verbs_expect_done(test, &ends[0], 0, IB_WC_RDMA_READ);
 	verbs_expect_same(test, ends, MESSAGE_LENGTH);
 }

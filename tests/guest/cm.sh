@@ -77,8 +77,8 @@ daddy_pair() {
 # programs WHERE ADDRESS: what runs on every path.
 programs() {
 	check "rping, $1" rping_pair "$2" 64
-	check "rping of 60000 bytes, $1" rping_pair "$2" 60000
-	check "ucmatose, 4 connections, $1" cmatose_pair "$2" 4 8 5000
+	on_stock check "rping of 60000 bytes, $1" rping_pair "$2" 60000
+	on_stock check "ucmatose, 4 connections, $1" cmatose_pair "$2" 4 8 5000
 	check "udaddy, $1" daddy_pair "$2" 2
 }
 
