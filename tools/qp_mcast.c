@@ -6,7 +6,10 @@
 #include "ud_env.h"
 
 #include <arpa/inet.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define QPN_MULTICAST	0xffffff
 
@@ -245,6 +248,49 @@ static void most_members(long arg)
 	close_group(&g);
 }
 
+/* Be a member, say so, and wait to be killed. */
+static _Noreturn void be_killed(int told)
+{
+	struct group_env g;
+
+	open_group(&g, true);
+	attach(&g.u.e.b, &g.mgid);
+	attach(&g.c, &g.mgid);
+	check(write(told, "", 1) == 1, "the parent is told");
+	for (;;)
+		pause();
+}
+
+/* What a process was attached to goes with it. */
+static void killed(long arg)
+{
+	struct group_env g;
+	int told[2];
+	char byte;
+	pid_t pid;
+
+	(void)arg;
+	check(!pipe(told), "a pipe");
+	pid = fork();
+	check(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		close(told[0]);
+		be_killed(told[1]);
+	}
+	close(told[1]);
+	check(read(told[0], &byte, 1) == 1, "a member in another process");
+	open_group(&g, true);
+	qp_fill(&g.u.e);
+	post_receives(&g);
+	attach(&g.u.e.b, &g.mgid);
+	round_of(&g, "b");
+	check(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid, "it is killed");
+	round_of(&g, "b");
+	detach(&g.u.e.b, &g.mgid);
+	round_of(&g, "");
+	close_group(&g);
+}
+
 void qp_mcast_cases(void)
 {
 	static const char *const name[] = { "ipv6", "ipv4" };
@@ -258,5 +304,7 @@ void qp_mcast_cases(void)
 			 "ud.multicast.qkey.%s", name[ipv4]);
 	}
 	ktap_add("ibv_attach_mcast(3)", refused, 0, 0, "ud.multicast.refused");
+	ktap_add("members of a process that is killed", killed, 0, 0,
+		 "ud.multicast.killed");
 	ktap_add("max_mcast_qp_attach", most_members, 0, 60, "ud.multicast.most");
 }
