@@ -36,7 +36,7 @@ done
 sleep 1
 stop_capture
 # Without the dissectors that guess at a protocol in the payload.
-tshark -r "$file" --disable-protocol rpcordma -T fields -e frame.number -e infiniband.bth.opcode -e infiniband.invariant.crc \
+tshark -r "$file" --disable-protocol rpcordma --disable-protocol infiniband.eoib -T fields -e frame.number -e infiniband.bth.opcode -e infiniband.invariant.crc \
 	-e _ws.malformed >"$scratch/dissected" 2>/dev/null || true
 /usr/bin/python3 "$here/capture.py" "$file" "$scratch/dissected" "$cases"
 exit 0
