@@ -257,8 +257,9 @@ on_stock programs 'packets' "$SMW_ADDR"
 check 'two namespaces and a link in each' two_namespaces
 server_in=(ip netns exec far)
 on_stock programs 'to another namespace' 10.79.0.2
-programs 'to another namespace, IPv6' fd79::2
+on_stock programs 'to another namespace, IPv6' fd79::2
 server_in=() client_in=(ip netns exec far)
+check 'udaddy from another namespace' daddy_pair 10.79.0.1 2
 on_stock check 'rping from another namespace' rping_pair 10.79.0.1 60000
 on_stock check 'ucmatose from another namespace, IPv6' cmatose_pair fd79::1 4 8 5000
 client_in=()

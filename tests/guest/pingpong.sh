@@ -42,7 +42,7 @@ program=ibv_uc_pingpong
 on_stock check 'uc_pingpong' pingpong "$v4"
 check 'uc_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 5000
 program=ibv_ud_pingpong
-check 'ud_pingpong' pingpong "$v4" -s 1024
+on_stock check 'ud_pingpong' pingpong "$v4" -s 1024
 check 'ud_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 1
-check 'ud_pingpong with one receive at a time' pingpong "$v4" -s 100 -r 1
+on_stock check 'ud_pingpong with one receive at a time' pingpong "$v4" -s 100 -r 1
 finish

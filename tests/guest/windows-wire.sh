@@ -7,5 +7,5 @@ set -euo pipefail
 
 need_device
 wire_only
-export SMW_DEBUG_CASES='^(fence\.type2\..*-(read|write)$|destroy\.type2|order\.type2.*[^i]$)'
+export SMW_DEBUG_CASES='^(fence\.type2\..*-(read|write)$|destroy\.type2\.(qp|dealloc|sigkill-)|order\.type2.*[^i]$)'
 exec bash "$here/windows.sh"
