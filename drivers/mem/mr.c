@@ -81,6 +81,47 @@ static struct smw_mr *mr_alloc(struct ib_pd *pd, u64 length, u64 iova, int acces
 	return mr;
 }
 
+/* Pin user memory for a region. */
+static int mr_pin(struct smw_mr *mr, u64 start, int access)
+{
+	int err;
+
+	mr->umem = ib_umem_get(mr->ibmr.device, start, mr->length, access);
+	if (IS_ERR(mr->umem))
+		return PTR_ERR(mr->umem);
+	err = mr_map_blocks(mr, start);
+	if (err)
+		ib_umem_release(mr->umem);
+	return err;
+}
+
+static void mr_unpin(struct smw_mr *mr)
+{
+	kvfree(mr->blocks);
+	ib_umem_release(mr->umem);
+}
+
+/* A region of user memory that has no key yet. */
+static struct smw_mr *mr_make(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access)
+{
+	struct smw_mr *mr;
+	int err;
+
+	err = mr_check(length, iova, access);
+	if (err)
+		return ERR_PTR(err);
+	mr = mr_alloc(pd, length, iova, access);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	err = mr_pin(mr, start, access);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
+	}
+	return mr;
+}
+
 /* Give the region its key; from here on packets can find it. */
 static int mr_publish(struct smw_link *link, struct smw_mr *mr)
 {
@@ -104,35 +145,21 @@ struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	struct smw_mr *mr;
 	int err;
 
-	err = mr_check(length, iova, access);
-	if (err)
-		return ERR_PTR(err);
 	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
 		return ERR_PTR(err);
-	mr = mr_alloc(pd, length, iova, access);
-	if (!mr) {
-		err = -ENOMEM;
+	mr = mr_make(pd, start, length, iova, access);
+	if (IS_ERR(mr)) {
+		err = PTR_ERR(mr);
 		goto err_release;
 	}
-	mr->umem = ib_umem_get(pd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		err = PTR_ERR(mr->umem);
-		goto err_free;
-	}
-	err = mr_map_blocks(mr, start);
-	if (err)
-		goto err_umem;
 	err = mr_publish(link, mr);
 	if (err)
-		goto err_blocks;
+		goto err_unpin;
 	return &mr->ibmr;
 
-err_blocks:
-	kvfree(mr->blocks);
-err_umem:
-	ib_umem_release(mr->umem);
-err_free:
+err_unpin:
+	mr_unpin(mr);
 	kfree(mr);
 err_release:
 	smw_link_release(link, SMW_OBJECT_MR);
@@ -213,41 +240,43 @@ int smw_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (err)
 		return err;
 	smw_keytab_remove(&link->keys, &mr->entry);
-	kvfree(mr->blocks);
-	ib_umem_release(mr->umem);
+	mr_unpin(mr);
 	smw_link_release(link, SMW_OBJECT_MR);
 	kfree_rcu(mr, rcu);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mr_dereg);
 
-/*
- * Rights and PD can be changed in place. Another range is another region:
- * the core is told to make one where the caller may have a new handle.
- */
-struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
-				u64 length, u64 iova, int access,
-				struct ib_pd *pd, struct ib_udata *udata)
+/* Rights alone: the pages stay, and so does what addresses mean. */
+static int mr_check_rights(const struct smw_mr *mr, int access)
 {
-	struct smw_mr *mr = smw_mr_of(ibmr);
-	int err;
+	int err = mr_check(mr->length, mr->iova, access);
 
-	if (flags & ~(IB_MR_REREG_PD | IB_MR_REREG_ACCESS))
-		return ERR_PTR(-EOPNOTSUPP);
-	if (flags & IB_MR_REREG_ACCESS) {
-		err = mr_check(mr->length, mr->iova, access);
-		if (err)
-			return ERR_PTR(err);
-		/* Pages pinned for reading cannot be written. */
-		if (ib_access_writable(access) && !mr->umem->writable)
-			return ERR_PTR(-EOPNOTSUPP);
-		if ((access ^ mr->rights) & IB_ZERO_BASED)
-			return ERR_PTR(-EOPNOTSUPP);
-	}
-	err = mr_retire(mr);
 	if (err)
-		return ERR_PTR(err);
+		return err;
+	/* Pages pinned for reading cannot be written. */
+	if (ib_access_writable(access) && !mr->umem->writable)
+		return -EOPNOTSUPP;
+	return (access ^ mr->rights) & IB_ZERO_BASED ? -EOPNOTSUPP : 0;
+}
+
+static void mr_swap_memory(struct smw_mr *mr, struct smw_mr *other)
+{
+	swap(mr->umem, other->umem);
+	swap(mr->blocks, other->blocks);
+	swap(mr->block_shift, other->block_shift);
+	swap(mr->block_offset, other->block_offset);
+	swap(mr->iova, other->iova);
+	swap(mr->length, other->length);
+}
+
+/* Nobody uses the region: change it, and let packets have it again. */
+static void mr_change(struct smw_mr *mr, int flags, int access, struct ib_pd *pd,
+		      struct smw_mr *other)
+{
 	spin_lock_bh(&mr->lock);
+	if (other)
+		mr_swap_memory(mr, other);
 	if (flags & IB_MR_REREG_ACCESS)
 		mr->rights = access & MR_ACCESS;
 	if (flags & IB_MR_REREG_PD)
@@ -255,7 +284,40 @@ struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 	/* Pairs with the acquire in mr_judge(). */
 	smp_store_release(&mr->live, true);
 	spin_unlock_bh(&mr->lock);
-	return NULL;
+}
+
+/*
+ * In place, under the same key; what cannot be done leaves the region as it was. New
+ * memory is pinned before the old one is given up.
+ */
+struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
+				u64 length, u64 iova, int access,
+				struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct smw_mr *mr = smw_mr_of(ibmr);
+	struct smw_mr *other = NULL;
+	int err = 0;
+
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->rights;
+	if (flags & IB_MR_REREG_TRANS) {
+		other = mr_make(ibmr->pd, start, length, iova, access);
+		if (IS_ERR(other))
+			return ERR_CAST(other);
+	} else if (flags & IB_MR_REREG_ACCESS) {
+		err = mr_check_rights(mr, access);
+	}
+	if (!err)
+		err = mr_retire(mr);
+	if (!err)
+		mr_change(mr, flags, access, pd, other);
+	if (other) {
+		mr_unpin(other);
+		kfree(other);
+	}
+	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mr_rereg_user);
 

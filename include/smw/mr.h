@@ -18,7 +18,7 @@ struct smw_link;
  * @ibmr: what the RDMA core knows of it
  * @entry: its index
  * @rcu: frees the structure after the last look-up
- * @lock: protects @bound, @live going false, @rights and the PD; see mw.h
+ * @lock: protects @bound, @live, @rights, the PD and what rereg changes; see mw.h
  * @bound: windows bound to it
  * @live: may be used; data path reads it after taking a hold
  * @key: lkey and rkey, constant
