@@ -79,7 +79,7 @@ programs() {
 	check "rping, $1" rping_pair "$2" 64
 	on_stock check "rping of 60000 bytes, $1" rping_pair "$2" 60000
 	on_stock check "ucmatose, 4 connections, $1" cmatose_pair "$2" 4 8 5000
-	check "udaddy, $1" daddy_pair "$2" 2
+	on_stock check "udaddy, $1" daddy_pair "$2" 2
 }
 
 # perf PROGRAM...: perftest, its connection made by the connection manager. Not of UD:
@@ -239,7 +239,7 @@ programs 'direct path' "$SMW_ADDR"
 on_stock programs 'direct path, IPv6' "$SMW_ADDR6"
 on_stock check 'rdma_client and rdma_server' pair rdma_server -- rdma_client -s "$SMW_ADDR"
 on_stock check 'cmtime' cmtime_pair "$SMW_ADDR"
-check 'mckey' mckey_pair "$SMW_ADDR"
+on_stock check 'mckey' mckey_pair "$SMW_ADDR"
 on_stock check 'rstream, data verified' \
 	pair rstream -b "$SMW_ADDR" -T v -S 4096 -I 20 -C 2 -- \
 	rstream -s "$SMW_ADDR" -T v -S 4096 -I 20 -C 2

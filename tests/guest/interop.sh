@@ -79,7 +79,7 @@ port=18700
 need_device
 v4=$(gid_index "$dev" "$SMW_ADDR")
 v6=$(gid_index "$dev" "$SMW_ADDR6")
-for size in 1 1000 4096 65536; do
+for size in 1 4096 65536; do
 	cross "rc_pingpong, $size bytes" ibv_rc_pingpong -d "$dev" -g "$v4" -c -n 100 -s "$size"
 done
 for mtu in 256 512; do

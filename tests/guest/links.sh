@@ -482,7 +482,7 @@ adds_and_deletes() {
 	local before after
 	links_come_and_go 10
 	before=$(kernel_memory)
-	links_come_and_go $((60 / slow))
+	links_come_and_go $((40 / slow))
 	after=$(kernel_memory)
 	echo "kernel memory: $before KiB before, $after KiB after the links"
 	((after - before < 1024))

@@ -17,5 +17,5 @@ tc qdisc add dev lo root netem limit 10000 delay 200us 100us loss 2% reorder 10%
 	duplicate 2% corrupt 1%
 trap 'tc qdisc del dev lo root 2>/dev/null || true' EXIT
 
-"$top/tools/qptest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$((slow * 4))" --rounds 100 \
+"$top/tools/qptest" -d "$dev" -g "$(gid_index "$dev" "$SMW_ADDR")" -x "$((slow * 4))" --rounds 60 \
 	--only '^(transfer\.(send|read)\.mtu-1024|transfer\.(atomics|psn-0xfff)|post\.mixed-list|stress\.(cpu-atomics|random-lengths))'
