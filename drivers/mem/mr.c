@@ -95,6 +95,7 @@ static int mr_pin(struct smw_mr *mr, u64 start, int access)
 	return err;
 }
 
+/* Of kernel memory nothing was pinned, and there is no umem. */
 static void mr_unpin(struct smw_mr *mr)
 {
 	kvfree(mr->blocks);
@@ -138,32 +139,35 @@ static int mr_publish(struct smw_link *link, struct smw_mr *mr)
 	return 0;
 }
 
-struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
-			      int access, struct ib_udata *udata)
+/* Count a region that was made, and publish it; where that fails it is unmade. */
+static struct ib_mr *mr_open(struct smw_mr *mr)
 {
-	struct smw_link *link = smw_link_of(pd->device);
-	struct smw_mr *mr;
+	struct smw_link *link;
 	int err;
 
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	link = smw_link_of(mr->ibmr.device);
 	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
-		return ERR_PTR(err);
-	mr = mr_make(pd, start, length, iova, access);
-	if (IS_ERR(mr)) {
-		err = PTR_ERR(mr);
-		goto err_release;
-	}
+		goto err_unpin;
 	err = mr_publish(link, mr);
 	if (err)
-		goto err_unpin;
+		goto err_release;
 	return &mr->ibmr;
 
+err_release:
+	smw_link_release(link, SMW_OBJECT_MR);
 err_unpin:
 	mr_unpin(mr);
 	kfree(mr);
-err_release:
-	smw_link_release(link, SMW_OBJECT_MR);
 	return ERR_PTR(err);
+}
+
+struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access, struct ib_udata *udata)
+{
+	return mr_open(mr_make(pd, start, length, iova, access));
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mr_reg_user);
 
@@ -172,48 +176,28 @@ EXPORT_SYMBOL_IF_KUNIT(smw_mr_reg_user);
  * the kernel's own addresses (ib_uses_virt_dma()). The whole address space is two
  * blocks of half its size, so the data path meets no new kind of region.
  */
-static int mr_map_all(struct smw_mr *mr)
+static struct smw_mr *mr_make_all(struct ib_pd *pd, int access)
 {
+	struct smw_mr *mr = mr_alloc(pd, U64_MAX, 0, access);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
 	mr->block_shift = 63;
 	mr->blocks = kcalloc(2, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
-	if (!mr->blocks)
-		return -ENOMEM;
+	if (!mr->blocks) {
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
+	}
 	mr->blocks[1] = (void *)(uintptr_t)BIT_ULL(63);
-	return 0;
+	return mr;
 }
 
 struct ib_mr *smw_mr_get_dma(struct ib_pd *pd, int access)
 {
-	struct smw_link *link = smw_link_of(pd->device);
-	struct smw_mr *mr;
-	int err;
-
 	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC))
 		return ERR_PTR(-EOPNOTSUPP);
-	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
-	if (err)
-		return ERR_PTR(err);
-	mr = mr_alloc(pd, U64_MAX, 0, access);
-	if (!mr) {
-		err = -ENOMEM;
-		goto err_release;
-	}
-	err = mr_map_all(mr);
-	if (err)
-		goto err_free;
-	err = mr_publish(link, mr);
-	if (err)
-		goto err_blocks;
-	return &mr->ibmr;
-
-err_blocks:
-	kvfree(mr->blocks);
-err_free:
-	kfree(mr);
-err_release:
-	smw_link_release(link, SMW_OBJECT_MR);
-	return ERR_PTR(err);
+	return mr_open(mr_make_all(pd, access));
 }
 
 /* Take the region from packets, unless a window is bound to it. */
