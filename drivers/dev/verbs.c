@@ -56,7 +56,8 @@ static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_WINDOW |
-		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE;
+		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE |
+		IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
 
 static void fill_limits(struct ib_device_attr *attr)
@@ -83,6 +84,7 @@ static void fill_limits(struct ib_device_attr *attr)
 	attr->max_qp_rd_atom = SMW_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = SMW_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = SMW_MAX_RD_ATOMIC * SMW_MAX_QP;
+	attr->max_fast_reg_page_list_len = SMW_MAX_FAST_PAGES;
 	attr->max_pkeys = 1;
 	/* A cmpxchg on the memory: atomic against every CPU and device. */
 	attr->atomic_cap = IB_ATOMIC_GLOB;
@@ -214,6 +216,7 @@ const struct ib_device_ops smw_verbs_ops = {
 
 	.add_gid = smw_gid_add,
 	.alloc_hw_port_stats = smw_stats_alloc,
+	.alloc_mr = smw_mr_alloc_fast,
 	.alloc_mw = smw_mw_alloc,
 	.alloc_pd = smw_pd_alloc,
 	.alloc_ucontext = alloc_ucontext,
@@ -243,6 +246,7 @@ const struct ib_device_ops smw_verbs_ops = {
 	.get_link_layer = get_link_layer,
 	.get_netdev = smw_netdev_get,
 	.get_port_immutable = get_port_immutable,
+	.map_mr_sg = smw_mr_map_sg,
 	.mmap = smw_ring_mmap,
 	.mmap_free = smw_ring_mmap_free,
 	.modify_qp = smw_qp_modify,

@@ -19,6 +19,10 @@
 /* Hints that change nothing here: pages are what they are, order is strict. */
 #define MR_ACCESS_HINTS (IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
 
+/* What a kernel consumer's work request may grant. */
+#define MR_ACCESS_FAST (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+			IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+
 /* Block sizes worth looking for: a page up to 1 GiB. */
 #define MR_BLOCK_SIZES GENMASK_ULL(30, PAGE_SHIFT)
 
@@ -123,23 +127,23 @@ static struct smw_mr *mr_make(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return mr;
 }
 
-/* Give the region its key; from here on packets can find it. */
-static int mr_publish(struct smw_link *link, struct smw_mr *mr)
+/* Give the region its key. A packet may look already; it finds the region not live. */
+static int mr_insert(struct smw_link *link, struct smw_mr *mr)
 {
 	int err = smw_keytab_insert(&link->keys, &mr->entry, SMW_KEY_REGION);
 
 	if (err)
 		return err;
-	/* A packet may look already; it finds the region not live. */
 	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, get_random_u32()));
 	mr->ibmr.lkey = mr->key;
 	mr->ibmr.rkey = mr->key;
-	/* Pairs with the acquire in mr_judge(). */
-	smp_store_release(&mr->live, true);
 	return 0;
 }
 
-/* Count a region that was made, and publish it; where that fails it is unmade. */
+/*
+ * Count a region that was made, and give it its key; where that fails it is unmade. From
+ * then on packets can use it, unless it waits for its registration.
+ */
 static struct ib_mr *mr_open(struct smw_mr *mr)
 {
 	struct smw_link *link;
@@ -151,9 +155,12 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
 		goto err_unpin;
-	err = mr_publish(link, mr);
+	err = mr_insert(link, mr);
 	if (err)
 		goto err_release;
+	/* Pairs with the acquire in mr_judge(). */
+	if (!mr->fast)
+		smp_store_release(&mr->live, true);
 	return &mr->ibmr;
 
 err_release:
@@ -194,10 +201,128 @@ static struct smw_mr *mr_make_all(struct ib_pd *pd, int access)
 
 struct ib_mr *smw_mr_get_dma(struct ib_pd *pd, int access)
 {
-	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
-		       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC))
+	if (access & ~MR_ACCESS_FAST)
 		return ERR_PTR(-EOPNOTSUPP);
 	return mr_open(mr_make_all(pd, access));
+}
+
+static struct smw_mr *mr_make_fast(struct ib_pd *pd, u32 max_pages)
+{
+	struct smw_mr *mr = mr_alloc(pd, 0, 0, 0);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->fast = true;
+	mr->max_pages = max_pages;
+	mr->blocks = kvcalloc(max_pages, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
+	if (!mr->blocks) {
+		kfree(mr);
+		return ERR_PTR(-ENOMEM);
+	}
+	return mr;
+}
+
+struct ib_mr *smw_mr_alloc_fast(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages)
+{
+	if (type != IB_MR_TYPE_MEM_REG)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!max_pages || max_pages > SMW_MAX_FAST_PAGES)
+		return ERR_PTR(-EINVAL);
+	return mr_open(mr_make_fast(pd, max_pages));
+}
+
+static int set_page(struct ib_mr *ibmr, u64 address)
+{
+	struct smw_mr *mr = smw_mr_of(ibmr);
+
+	if (mr->pages == mr->max_pages)
+		return -ENOMEM;
+	mr->blocks[mr->pages++] = ib_virt_dma_to_ptr(address);
+	return 0;
+}
+
+/* The core sets ibmr's page size, range and start; they count from REG_MR on. */
+int smw_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,
+		  unsigned int *offset)
+{
+	struct smw_mr *mr = smw_mr_of(ibmr);
+
+	if (!mr->fast || READ_ONCE(mr->live) || !is_power_of_2(ibmr->page_size))
+		return -EINVAL;
+	mr->pages = 0;
+	return ib_sg_to_pages(ibmr, sg, count, offset, set_page);
+}
+
+static enum smw_reason mr_register(struct smw_mr *mr, const struct ib_pd *pd, u32 key,
+				   u32 access)
+{
+	u64 size = mr->ibmr.page_size;
+	u64 in_page = mr->ibmr.iova & (size - 1);
+
+	if (!mr->fast || mr->live || mr->ibmr.pd != pd)
+		return SMW_WQE_OPCODE;
+	if (access & ~(MR_ACCESS_FAST | MR_ACCESS_HINTS))
+		return SMW_WQE_OPCODE;
+	/* Every byte of the range has a page; the consumer may have moved the start. */
+	if (!mr->pages || !mr->ibmr.length ||
+	    !smw_range_within(0, mr->pages * size, in_page, mr->ibmr.length))
+		return SMW_WQE_OPCODE;
+	mr->key = smw_key_compose(mr->entry.index, key);
+	mr->rights = access & MR_ACCESS_FAST;
+	mr->iova = mr->ibmr.iova;
+	mr->length = mr->ibmr.length;
+	mr->block_shift = __ffs(size);
+	mr->block_offset = in_page;
+	/* Pairs with the acquire in mr_judge(). */
+	smp_store_release(&mr->live, true);
+	return SMW_OK;
+}
+
+static struct smw_mr *find_region(struct smw_link *link, u32 key)
+{
+	struct smw_key_entry *entry = smw_keytab_find(&link->keys, smw_key_index(key));
+
+	if (!entry || entry->kind != SMW_KEY_REGION)
+		return NULL;
+	return container_of(entry, struct smw_mr, entry);
+}
+
+enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u32 key,
+				u32 access)
+{
+	enum smw_reason reason = SMW_WQE_OPCODE;
+	struct smw_mr *mr;
+
+	rcu_read_lock();
+	mr = find_region(link, key);
+	if (mr) {
+		spin_lock(&mr->lock);
+		reason = mr_register(mr, pd, key, access);
+		spin_unlock(&mr->lock);
+	}
+	rcu_read_unlock();
+	return reason;
+}
+
+enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd, u32 key)
+{
+	enum smw_reason reason = SMW_OK;
+
+	spin_lock(&mr->lock);
+	if (!mr->fast || mr->bound)
+		reason = SMW_INV_REGION;
+	else if (mr->key != key)
+		reason = SMW_INV_KEY;
+	else if (mr->ibmr.pd != pd)
+		reason = SMW_INV_PD;
+	else if (!mr->live)
+		reason = SMW_INV_FREE;
+	else
+		WRITE_ONCE(mr->live, false);
+	spin_unlock(&mr->lock);
+	if (!reason)
+		smw_hold_drain(mr);
+	return reason;
 }
 
 /* Take the region from packets, unless a window is bound to it. */
@@ -209,6 +334,8 @@ static int mr_retire(struct smw_mr *mr)
 		return -EBUSY;
 	}
 	WRITE_ONCE(mr->live, false);
+	/* No REG_MR brings it back. */
+	mr->pages = 0;
 	spin_unlock_bh(&mr->lock);
 	smw_hold_drain(mr);
 	return 0;
@@ -308,7 +435,7 @@ EXPORT_SYMBOL_IF_KUNIT(smw_mr_rereg_user);
 static enum smw_reason mr_judge(const struct smw_mr *mr, const struct ib_pd *pd,
 				u32 lkey, u64 addr, u64 len, u32 rights)
 {
-	/* Pairs with the release in mr_publish(). */
+	/* Pairs with the releases in mr_open(), mr_register() and mr_change(). */
 	if (!smp_load_acquire(&mr->live) || mr->key != lkey)
 		return SMW_LOCAL_NO_KEY;
 	if (mr->ibmr.pd != pd)

@@ -201,15 +201,21 @@ enum smw_reason smw_window_invalidate(struct smw_link *link, const struct ib_pd 
 	struct smw_invalidate_facts facts = { .used_key = key };
 	enum smw_reason reason = SMW_INV_NO_KEY;
 	struct smw_window *window;
+	struct smw_mr *mr = NULL;
 	u32 bound_qpn = 0;
 
 	rcu_read_lock();
 	window = find_window(link, key);
 	if (window)
 		reason = invalidate_window(window, pd, owner, &facts, &bound_qpn);
-	else if (find_region(link, key))
-		reason = SMW_INV_REGION;
+	else
+		mr = find_region(link, key);
+	if (mr)
+		reason = smw_mr_invalidate(mr, pd, key);
 	rcu_read_unlock();
+	/* A kernel consumer's region: no window is the less for it. */
+	if (mr && !reason)
+		return SMW_OK;
 	smw_count(link, reason ? SMW_COUNT_WINDOW_INVALIDATE_ERROR :
 				 SMW_COUNT_WINDOW_INVALIDATE);
 	trace_smw_mw_invalidate(&link->ibdev, owner, &facts, bound_qpn, reason);

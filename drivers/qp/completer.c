@@ -20,6 +20,7 @@ static const u8 completion_opcodes[] = {
 	[IB_WR_ATOMIC_WRITE] = IB_UVERBS_WC_ATOMIC_WRITE,
 	[IB_WR_BIND_MW] = IB_UVERBS_WC_BIND_MW,
 	[IB_WR_LOCAL_INV] = IB_UVERBS_WC_LOCAL_INV,
+	[IB_WR_REG_MR] = IB_WC_REG_MR,
 };
 
 static u32 completion_opcode(const struct smw_send *send)

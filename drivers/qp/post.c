@@ -121,6 +121,10 @@ static int put_opcode(const struct smw_qp *qp, struct rxe_send_wr *to,
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		put_atomic(to, wr);
 		return 0;
+	case IB_WR_REG_MR:
+		to->wr.reg.key = reg_wr(wr)->key;
+		to->wr.reg.access = reg_wr(wr)->access;
+		return 0;
 	default:
 		return -EOPNOTSUPP;
 	}

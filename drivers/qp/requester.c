@@ -114,6 +114,9 @@ static bool execute_local(struct smw_qp *qp, struct smw_send *send)
 	if (send->opcode == IB_WR_BIND_MW)
 		send->fault = smw_window_bind(qp->link, qp->ibqp.pd, &qp->windows,
 					      &send->bind);
+	else if (send->opcode == IB_WR_REG_MR)
+		send->fault = smw_mr_register(qp->link, qp->ibqp.pd, send->reg_key,
+					      send->reg_access);
 	else
 		send->fault = smw_window_invalidate(qp->link, qp->ibqp.pd, &qp->windows,
 						    send->invalidate);

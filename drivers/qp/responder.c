@@ -216,8 +216,12 @@ static enum smw_reason receive_send(struct smw_qp *qp, const struct smw_packet *
 	reason = place_in_receive(qp, packet, payload);
 	if (reason)
 		return reason;
-	/* After the payload is placed, before the completion. */
+	/*
+	 * After the payload is placed, before the completion. The sender's region is
+	 * let go first, since it may be what is invalidated.
+	 */
 	if (packet->op->flags & SMW_OP_IETH) {
+		smw_cursor_release(payload);
 		reason = smw_window_invalidate(qp->link, qp->ibqp.pd, &qp->windows,
 					       packet->invalidate);
 		if (reason)

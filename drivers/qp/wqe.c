@@ -133,6 +133,17 @@ static void take_bind(struct smw_send *send, const struct rxe_send_wqe *wqe)
 	send->bind.rights = wqe->wr.wr.mw.access;
 }
 
+/* It makes memory of the kernel's accessible: no user's ring may ask for it. */
+static enum smw_reason take_registration(const struct smw_qp *qp, struct smw_send *send,
+					 const struct rxe_send_wqe *wqe)
+{
+	if (!qp->is_kernel)
+		return SMW_WQE_OPCODE;
+	send->reg_key = wqe->wr.wr.reg.key;
+	send->reg_access = wqe->wr.wr.reg.access;
+	return SMW_OK;
+}
+
 /* Of UD: one packet, to be sent by an address handle. */
 static enum smw_reason take_datagram(struct smw_qp *qp, struct smw_send *send,
 				     const struct rxe_send_wqe *wqe,
@@ -189,6 +200,8 @@ static enum smw_reason take_request(struct smw_qp *qp, struct smw_send *send,
 	case IB_WR_LOCAL_INV:
 		send->invalidate = wqe->wr.ex.invalidate_rkey;
 		return SMW_OK;
+	case IB_WR_REG_MR:
+		return take_registration(qp, send, wqe);
 	default:
 		return SMW_WQE_OPCODE;
 	}

@@ -28,6 +28,8 @@
 #define SMW_MAX_INLINE		512
 #define SMW_MAX_CQE		262143
 #define SMW_MAX_MR_SIZE		BIT_ULL(40)
+/* Pages of a region for fast registration. */
+#define SMW_MAX_FAST_PAGES	512
 /* As deep as rdma_rxe: perftest uses all of its own depth without asking the peer. */
 #define SMW_MAX_RD_ATOMIC	128
 #define SMW_MAX_MESSAGE		BIT(31)

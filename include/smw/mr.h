@@ -14,21 +14,25 @@ struct ib_umem;
 struct smw_link;
 
 /**
- * struct smw_mr - a registered region: user memory, or all of the kernel's
+ * struct smw_mr - a registered region: user memory, or all of the kernel's, or, for
+ * fast registration, what a kernel consumer's work request says
  * @ibmr: what the RDMA core knows of it
  * @entry: its index
  * @rcu: frees the structure after the last look-up
  * @lock: protects @bound, @live, @rights, the PD and what rereg changes; see mw.h
  * @bound: windows bound to it
  * @live: may be used; data path reads it after taking a hold
- * @key: lkey and rkey, constant
+ * @key: lkey and rkey; changes by fast registration alone, while not @live
  * @rights: SMW_* access rights
  * @iova: address of its first byte for local and remote users
  * @length: bytes
  * @block_offset: bytes from the start of the first block to the first byte
  * @block_shift: log2 of the block size; a block is contiguous
+ * @fast: for fast registration; constant
+ * @pages: elements of @blocks that the consumer has filled, of @max_pages
+ * @max_pages: elements that @blocks has, where @fast
  * @blocks: kernel address of each block
- * @umem: the pinned pages; NULL where the region is all of the kernel's memory
+ * @umem: the pinned pages; NULL where the region is not of user memory
  */
 struct smw_mr {
 	struct ib_mr ibmr;
@@ -43,6 +47,9 @@ struct smw_mr {
 	u64 length;
 	u64 block_offset;
 	u8 block_shift;
+	bool fast;
+	u32 pages;
+	u32 max_pages;
 	void **blocks;
 	struct ib_umem *umem;
 };
@@ -91,7 +98,38 @@ struct smw_mr *smw_mr_hold(struct smw_link *link, const struct ib_pd *pd, u32 lk
 			   u64 addr, u64 len, u32 rights,
 			   enum smw_hold_slot slot, enum smw_reason *reason);
 
+/**
+ * smw_mr_register() - carry out REG_MR
+ * @link: the link
+ * @pd: PD of the queue pair
+ * @key: names the region by its index, and is its key from now on
+ * @access: IB_ACCESS_* rights
+ *
+ * Context: bottom halves disabled.
+ *
+ * Return: SMW_OK, or SMW_WQE_OPCODE where there is no such region that is not
+ * registered already, or it has no such range or rights.
+ */
+enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u32 key,
+				u32 access);
+
+/**
+ * smw_mr_invalidate() - carry out LOCAL_INV or the invalidate of a SEND
+ * @mr: a region found by the index of @key, under RCU
+ * @pd: PD of the queue pair
+ * @key: the key to invalidate
+ *
+ * A fence: when it returns, not one more byte is moved by that key.
+ * Context: bottom halves disabled; this CPU holds no region.
+ *
+ * Return: SMW_OK or one of SMW_INV_*.
+ */
+enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd, u32 key);
+
 /* The RDMA core's operations on regions. */
+struct ib_mr *smw_mr_alloc_fast(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages);
+int smw_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,
+		  unsigned int *offset);
 struct ib_mr *smw_mr_reg_user(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access, struct ib_udata *udata);
 struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,

@@ -114,6 +114,8 @@ enum smw_send_state {
  * @remote_qpn: UD: where it goes
  * @remote_qkey: UD: Q_Key to send, or with the top bit set the queue pair's own
  * @bind: of BIND_MW
+ * @reg_key: of REG_MR: the key, which names the region too
+ * @reg_access: of REG_MR: IB_ACCESS_* rights
  * @sge: scatter list
  * @inline_data: the message itself
  */
@@ -143,6 +145,10 @@ struct smw_send {
 			u32 remote_qkey;
 		};
 		struct smw_bind bind;
+		struct {
+			u32 reg_key;
+			u32 reg_access;
+		};
 	};
 	union {
 		DECLARE_FLEX_ARRAY(struct smw_sge, sge);

@@ -44,7 +44,8 @@ bool smw_wqe_fetch_receive(struct smw_qp *qp, enum smw_reason *reason);
  */
 static inline bool smw_send_is_local(const struct smw_send *send)
 {
-	return send->opcode == IB_WR_BIND_MW || send->opcode == IB_WR_LOCAL_INV;
+	return send->opcode == IB_WR_BIND_MW || send->opcode == IB_WR_LOCAL_INV ||
+	       send->opcode == IB_WR_REG_MR;
 }
 
 static inline bool smw_send_is_read(const struct smw_send *send)

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Fast registration: regions of kernel memory that work requests make and unmake.
+ */
+#include <kunit/test.h>
+#include <linux/scatterlist.h>
+
+#include "verbs_env.h"
+
+#define FAST_PAGES	4
+#define FAST_OFFSET	100
+#define FAST_LENGTH	9001
+
+/* A region for fast registration, mapped to most of an end's buffer. */
+static struct ib_mr *fast_make(struct kunit *test, struct verbs_end *end)
+{
+	struct verbs_world *world = test->priv;
+	struct ib_mr *mr = ib_alloc_mr(world->pd, IB_MR_TYPE_MEM_REG, FAST_PAGES);
+	struct scatterlist sg;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	sg_init_one(&sg, end->buffer + FAST_OFFSET, FAST_LENGTH);
+	KUNIT_ASSERT_EQ(test, 1, ib_dma_map_sg(world->device, &sg, 1, DMA_BIDIRECTIONAL));
+	KUNIT_ASSERT_EQ(test, 1, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, mr->length, FAST_LENGTH);
+	return mr;
+}
+
+static int post_local(struct verbs_end *end, enum ib_wr_opcode opcode, struct ib_mr *mr)
+{
+	struct ib_reg_wr wr = {
+		.wr = { .opcode = opcode, .send_flags = IB_SEND_SIGNALED },
+		.mr = mr,
+		.key = mr->rkey,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+
+	if (opcode == IB_WR_LOCAL_INV)
+		wr.wr.ex.invalidate_rkey = mr->rkey;
+	return ib_post_send(end->qp, &wr.wr, NULL);
+}
+
+static void do_local(struct kunit *test, struct verbs_end *end, enum ib_wr_opcode opcode,
+		     struct ib_mr *mr)
+{
+	KUNIT_ASSERT_EQ(test, 0, post_local(end, opcode, mr));
+	verbs_expect_done(test, end, 0, opcode == IB_WR_REG_MR ? IB_WC_REG_MR : IB_WC_LOCAL_INV);
+}
+
+/* A WRITE from the first end's buffer by the region's key. */
+static enum ib_wc_status write_fast(struct kunit *test, struct verbs_end *ends, u64 va,
+				    u32 rkey)
+{
+	struct ib_sge sge = verbs_sge(test, &ends[0], MESSAGE_LENGTH);
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.sg_list = &sge, .num_sge = 1, .opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.remote_addr = va,
+		.rkey = rkey,
+	};
+
+	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr.wr, NULL));
+	return verbs_expect_wc(test, &ends[0]).status;
+}
+
+static void fast_reg__by_key(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+	u32 old_key;
+
+	verbs_fill(&ends[0], 2);
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer, ends[1].buffer + FAST_OFFSET,
+			   MESSAGE_LENGTH);
+	/* Again, by another key and to the last byte. */
+	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
+	old_key = mr->rkey;
+	ib_update_fast_reg_key(mr, old_key + 1);
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	verbs_fill(&ends[0], 7);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova + FAST_LENGTH - MESSAGE_LENGTH,
+					 mr->rkey), IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer,
+			   ends[1].buffer + FAST_OFFSET + FAST_LENGTH - MESSAGE_LENGTH,
+			   MESSAGE_LENGTH);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, old_key), IB_WC_REM_ACCESS_ERR);
+	ib_dereg_mr(mr);
+}
+
+static void fast_reg__ends(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_REM_ACCESS_ERR);
+	ib_dereg_mr(mr);
+}
+
+static void fast_reg__range(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends,
+					 mr->iova + FAST_LENGTH - MESSAGE_LENGTH + 1,
+					 mr->rkey), IB_WC_REM_ACCESS_ERR);
+	ib_dereg_mr(mr);
+}
+
+/* What a region says it is before it is registered must be so. */
+static void fast_reg__refused(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *empty = ib_alloc_mr(world->pd, IB_MR_TYPE_MEM_REG, FAST_PAGES);
+	struct ib_mr *moved = fast_make(test, &ends[1]);
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(empty));
+	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[0], IB_WR_REG_MR, empty));
+	wc = verbs_expect_wc(test, &ends[0]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	/* So far into its first page that its pages do not suffice. */
+	moved->iova |= PAGE_SIZE - 1;
+	moved->length = FAST_PAGES * PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[1], IB_WR_REG_MR, moved));
+	wc = verbs_expect_wc(test, &ends[1]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	ib_dereg_mr(moved);
+	ib_dereg_mr(empty);
+}
+
+static void fast_reg__once(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+	struct ib_wc wc;
+
+	do_local(test, &ends[0], IB_WR_REG_MR, mr);
+	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[0], IB_WR_REG_MR, mr));
+	wc = verbs_expect_wc(test, &ends[0]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	ib_dereg_mr(mr);
+}
+
+/* The peer invalidates the very region that its message comes from. */
+static void fast_reg__remote_invalidate(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[0]);
+	struct ib_sge sge = { .addr = mr->iova, .length = MESSAGE_LENGTH, .lkey = mr->lkey };
+	struct ib_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IB_WR_SEND_WITH_INV,
+		.send_flags = IB_SEND_SIGNALED, .ex.invalidate_rkey = mr->rkey,
+	};
+	struct ib_wc wc;
+
+	verbs_fill(&ends[0], 6);
+	do_local(test, &ends[0], IB_WR_REG_MR, mr);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 1));
+	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
+	verbs_expect_done(test, &ends[0], 0, IB_WC_SEND);
+	wc = verbs_expect_wc(test, &ends[1]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.wc_flags, IB_WC_WITH_INVALIDATE);
+	KUNIT_EXPECT_EQ(test, wc.ex.invalidate_rkey, mr->rkey);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer + FAST_OFFSET, ends[1].buffer,
+			   MESSAGE_LENGTH);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_REM_ACCESS_ERR);
+	ib_dereg_mr(mr);
+}
+
+static struct kunit_case fast_reg_cases[] = {
+	KUNIT_CASE(fast_reg__by_key),
+	KUNIT_CASE(fast_reg__ends),
+	KUNIT_CASE(fast_reg__range),
+	KUNIT_CASE(fast_reg__refused),
+	KUNIT_CASE(fast_reg__once),
+	KUNIT_CASE(fast_reg__remote_invalidate),
+	{}
+};
+
+static struct kunit_suite fast_reg_suite = {
+	.name = "smw_fast_reg",
+	.init = verbs_world_init,
+	.exit = verbs_world_exit,
+	.test_cases = fast_reg_cases,
+};
+
+kunit_test_suite(fast_reg_suite);
