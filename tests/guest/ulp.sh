@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A storage stack of the kernel's own over the link: an NVMe target and its host, the
+# target's memory disk seen as a block device on the same machine. It takes all that
+# kernel consumers ask for: the connection manager, fast registration of what is read and
+# written, SEND_WITH_INV, shared receive queues.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+target=/sys/kernel/config/nvmet
+subsystem=smw-test
+disk=
+
+modules_there() {
+	modprobe nvmet-rdma && modprobe nvme-rdma && modprobe brd rd_nr=1 rd_size=65536
+}
+
+# export_disk ADDRESS: offer /dev/ram0 at an address.
+export_disk() {
+	local subsystem_dir=$target/subsystems/$subsystem port_dir=$target/ports/1
+	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+	mkdir -p "$subsystem_dir" "$subsystem_dir/namespaces/1" "$port_dir"
+	echo 1 >"$subsystem_dir/attr_allow_any_host"
+	echo /dev/ram0 >"$subsystem_dir/namespaces/1/device_path"
+	echo 1 >"$subsystem_dir/namespaces/1/enable"
+	echo rdma >"$port_dir/addr_trtype"
+	if [[ $1 == *.* ]]; then echo ipv4; else echo ipv6; fi >"$port_dir/addr_adrfam"
+	echo "$1" >"$port_dir/addr_traddr"
+	echo 4420 >"$port_dir/addr_trsvcid"
+	ln -s "$subsystem_dir" "$port_dir/subsystems/$subsystem"
+}
+
+withdraw_disk() {
+	rm -f "$target/ports/1/subsystems/$subsystem"
+	[[ ! -d $target/ports/1 ]] || rmdir "$target/ports/1"
+	[[ ! -d $target/subsystems/$subsystem ]] || {
+		echo 0 >"$target/subsystems/$subsystem/namespaces/1/enable"
+		rmdir "$target/subsystems/$subsystem/namespaces/1" "$target/subsystems/$subsystem"
+	}
+}
+
+# The controller's folder; there is one.
+controller() { echo /sys/class/nvme-fabrics/ctl/nvme*; }
+
+find_disk() {
+	disk=$(ls -d /sys/block/nvme*n1 2>/dev/null) || return 1
+	disk=/dev/${disk##*/}
+	[[ -b $disk ]]
+}
+
+connect() {
+	echo "nqn=$subsystem,transport=rdma,traddr=$1,trsvcid=4420,nr_io_queues=2,queue_size=32" \
+		>/dev/nvme-fabrics
+	until_true 10 find_disk
+}
+
+disconnect() {
+	local path
+	for path in /sys/class/nvme-fabrics/ctl/nvme*; do
+		[[ ! -e $path/delete_controller ]] || echo 1 >"$path/delete_controller"
+	done
+	! ls -d /sys/block/nvme*n1 2>/dev/null
+}
+
+# What is written by one size of request is read by another, past the page cache.
+same_bytes() {
+	local size
+	find_disk
+	head -c 4M /dev/urandom >"$scratch/data"
+	for size in 512 4k 1M; do
+		dd if="$scratch/data" of="$disk" bs="$size" oflag=direct status=none
+		dd if=/dev/ram0 bs=1M count=4 iflag=direct status=none | cmp - "$scratch/data"
+		dd if="$disk" bs=64k count=64 iflag=direct status=none | cmp - "$scratch/data"
+		dd if=/dev/zero of="$disk" bs=1M count=4 oflag=direct status=none
+	done
+}
+
+# Requests of many sizes at once, each block's checksum looked at when it is read.
+mixed_load() {
+	find_disk
+	fio --name=mixed --filename="$disk" --direct=1 --ioengine=libaio --iodepth=16 \
+		--rw=randrw --bsrange=512-256k --size=32M --io_size=32M --verify=crc32c \
+		--verify_fatal=1 --randseed=7 --thread
+}
+
+over() {
+	check "NVMe target and host connect, $1" connect "$2"
+	check "what is written is read, $1" same_bytes
+	check "mixed load, verified, $1" mixed_load
+	check "the host disconnects, $1" disconnect
+}
+
+registered() {
+	local before after
+	before=$(rdma resource show mr | grep -c . || true)
+	connect "$SMW_ADDR"
+	after=$(rdma resource show mr | grep -c . || true)
+	echo "regions: $before before, $after connected"
+	rdma resource show | cat
+	((after > before))
+	disconnect
+}
+
+# The link goes while requests are on their way.
+removed_under_load() {
+	connect "$SMW_ADDR"
+	dd if=/dev/zero of="$disk" bs=64k count=100000 oflag=direct status=none 2>"$scratch/dd" &
+	sleep 0.5
+	timeout $((20 * slow)) rdma link delete "$dev"
+	[[ ! -e /sys/class/infiniband/$dev ]]
+	disconnect
+	wait $! || true
+}
+
+need_device
+modules_there 2>"$scratch/modules" || skip_all 'this kernel has no NVMe over RDMA'
+check 'a memory disk is offered' export_disk "$SMW_ADDR"
+over 'direct path' "$SMW_ADDR"
+wire_only
+over 'packets' "$SMW_ADDR"
+check 'requests register memory' registered
+check 'the link goes under load' removed_under_load
+withdraw_disk
+finish
