@@ -114,7 +114,7 @@ void smw_completer_check_drained(struct smw_qp *qp)
 	    req->una != req->highest || req->offset)
 		return;
 	req->drained = true;
-	if (qp->attr.en_sqd_async_notify)
+	if (req->notify_drained)
 		smw_qp_event(qp, IB_EVENT_SQ_DRAINED);
 }
 
@@ -249,8 +249,10 @@ static void take_ack(struct smw_qp *qp, const struct smw_response *response)
 			wait_for_receive(qp, value);
 		break;
 	case SMW_AETH_NAK:
-		set_una(qp, acknowledged(&qp->requester, response->psn));
-		refused(qp, value);
+		acknowledge_before(qp, response->psn);
+		/* A READ before it whose response is missing has its turn first. */
+		if (qp->requester.una == response->psn)
+			refused(qp, value);
 		break;
 	default:
 		break;	/* reserved */

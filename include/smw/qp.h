@@ -8,7 +8,7 @@
  *	  requester.lock	send queue: requester and completer
  *	    responder.lock	receive side, of this or, on the direct path, of
  *				the peer queue pair
- *	      srq->lock, cq->lock, owner->lock, window->lock -> mr->lock
+ *	      srq->lock, cq->lock, window->lock (mw.h has what is inside)
  *	      cq->handler_lock -> post_lock	(kernel consumers)
  *
  * All but the mutex are taken with bottom halves disabled, post_lock and a kernel
@@ -18,9 +18,10 @@
  * of locks has at most one requester and one responder in it, in that order,
  * and queue pairs sending to each other or to themselves cannot deadlock.
  *
- * The state is read without a lock by both sides at every step. It goes to ERR
- * from anywhere (smw_qp_fail()); every other change is made by modify with
- * both locks held.
+ * The state is read without a lock by both sides at every step. It goes to ERR or
+ * SQE from anywhere (smw_qp_fail(), smw_qp_fail_send()), and to RESET by modify and
+ * destroy, which then wait for whoever still runs; every other change is made by
+ * modify with both locks held.
  */
 #ifndef SMW_QP_H
 #define SMW_QP_H
@@ -43,7 +44,8 @@
  * struct smw_av - where a queue pair's packets go
  * @source: own address, an IPv4 one mapped into IPv6
  * @target: the peer's address, likewise
- * @sgid: GID table entry of @source, referenced
+ * @sgid: GID table entry of @source; a queue pair has a reference of its own, of an
+ *        address handle the RDMA core has it
  * @source_port: UDP source port, constant for the connection
  * @flow_label: IPv6 flow label, 20 bits
  * @traffic_class: TOS or traffic class
@@ -184,7 +186,8 @@ struct smw_send {
  * @retransmitting: taken back to @una, which has not moved since: further
  *                 signs of the same loss are ignored
  * @reading: the current READ is being copied on the direct path
- * @drained: IB_EVENT_SQ_DRAINED was raised for this stay in SQD
+ * @drained: nothing is left to finish in this stay in SQD
+ * @notify_drained: IB_EVENT_SQ_DRAINED is wanted when that is so
  * @peer_generation: generation of the addresses when the direct path was last
  *                   looked at (carrier.h)
  */
@@ -212,6 +215,7 @@ struct smw_requester {
 	bool retransmitting;
 	bool reading;
 	bool drained;
+	bool notify_drained;
 	u32 peer_generation;
 };
 
@@ -235,7 +239,7 @@ struct smw_receive {
  * @repeated: it is answered again, for a duplicate
  * @first_psn: PSN of the request and the first response
  * @last_psn: PSN of the last response
- * @va: first byte of the READ
+ * @va: first byte of the READ or atomic
  * @rkey: its key
  * @length: its bytes
  * @msn: MSN that its responses carry
@@ -262,6 +266,7 @@ struct smw_rd_atomic {
  * @max_sge: elements that @receive has room for
  * @have_receive: @receive holds one
  * @last_raised: IB_EVENT_QP_LAST_WQE_REACHED was raised for this stay in ERR
+ * @established: IB_EVENT_COMM_EST was raised
  * @message: enum smw_message in progress
  * @nak_sent: a sequence or RNR NAK is out and its PSN has not come again
  * @psn: expected PSN
@@ -285,6 +290,7 @@ struct smw_responder {
 	u32 max_sge;
 	bool have_receive;
 	bool last_raised;
+	bool established;
 	u8 message;
 	bool nak_sent;
 	u32 psn;
@@ -331,7 +337,7 @@ struct smw_responder {
  * @windows: type 2 windows bound through this queue pair
  * @notes: SMW_NOTE_* bits for @task
  * @task: does what the notes say
- * @retransmit_timer: see requester.h
+ * @retransmit_timer: see smw_work_arm_retransmit()
  * @rnr_timer: ends requester.rnr_wait
  * @dying: no timer or task may be started any more
  * @is_kernel: a kernel consumer posts to it; constant

@@ -43,6 +43,7 @@ def cases(s):
     s.case('an ACK of a SEND completes it once', lambda: completes_once(s))
     s.case('READ responses and atomic acknowledgments for a WRITE', lambda: for_write(s))
     s.case('a NAK of every code', lambda: naks(s))
+    s.case('a NAK that overtakes the response to a READ', lambda: overtaken(s))
     s.case('a flood of RNR NAKs', lambda: rnr_flood(s))
     s.case('a flood of sequence NAKs', lambda: sequence_flood(s))
     s.case('responses from another address', lambda: elsewhere(s))
@@ -232,6 +233,26 @@ def naks(s):
         if wrong:
             return f'code {code}: {wrong}'
     return None
+
+
+def overtaken(s):
+    """The READ is asked for again; the NAK is the WRITE's, when its turn has come."""
+    t = s.target
+    ask(s, READ, 100)
+    t.post(WRITE, 16)
+    s.wire.wait_for(w.WRITE_ONLY)
+    refusal = ack(s, w.NAK | 2, psn=SENT_PSN + 1)
+    s.wire.send(refusal())
+    s.wire.wait_for(w.READ_REQUEST)
+    if not t.silent() or t.ended():
+        return 'the READ was taken for refused'
+    s.wire.send(response(s, w.READ_ONLY, 0, 100)())
+    s.wire.send(refusal())
+    s.wire.settle()
+    status = [t.completion(), t.completion()]
+    if status != [OK, e.IBV_WC_REM_ACCESS_ERR] or not t.ended():
+        return f'statuses {status}'
+    return outside_wrong(t, 100)
 
 
 def rnr_flood(s):
