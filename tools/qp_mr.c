@@ -206,7 +206,34 @@ static void same_memory(long arg)
 	qp_close(&e);
 }
 
-/* Other memory under the same key: the old one is out of reach, by either address. */
+/* The old memory's key does not open the new memory. */
+static void rereg_old_key(long arg)
+{
+	struct rdma_buf other;
+	struct rdma_wr w;
+	struct qp_env e;
+	uint32_t old_key;
+	int err;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	qp_fill(&e);
+	rdma_buf_create(&other, e.b.pd, 3000, 77, QP_REGION_RIGHTS);
+	rdma_buf_fill(&other, QP_TAG_B);
+	old_key = e.bbuf.mr->rkey;
+	err = rdma_rereg_mr(e.bbuf.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+			    other.addr, other.len, 0);
+	if (err == EOPNOTSUPP)
+		ktap_skip("the device does not register other memory");
+	check_errno(err, 0, "ibv_rereg_mr");
+	rdma_wr_write(&w, e.abuf.addr, 64, e.abuf.mr->lkey, (uintptr_t)other.addr, old_key);
+	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_REM_ACCESS_ERR, "a write by the old key");
+	check(rdma_buf_touched(&other, QP_TAG_B, 0, 0) < 0, "the new memory is untouched");
+	rdma_buf_destroy(&other);
+	qp_close(&e);
+}
+
+/* Other memory: the old one is out of reach, by either address. */
 static void rereg_translation(long arg)
 {
 	struct rdma_buf other;
@@ -359,6 +386,8 @@ void qp_mr_cases(void)
 		 "mr.read-only");
 	ktap_add("ibv_reg_mr(3): iova", own_iova, 0, 0, "mr.own-iova");
 	ktap_add("ibv_reg_mr(3)", same_memory, 0, 0, "mr.same-memory");
+	ktap_add("ibv_rereg_mr(3): IBV_REREG_MR_CHANGE_TRANSLATION", rereg_old_key,
+		 0, 0, "mr.rereg-old-key");
 	ktap_add("ibv_rereg_mr(3): IBV_REREG_MR_CHANGE_TRANSLATION", rereg_translation,
 		 0, 0, "mr.rereg-translation");
 	ktap_add("huge pages", huge_pages, 0, 30, "mr.huge-pages-transparent");

@@ -127,6 +127,13 @@ static struct smw_mr *mr_make(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return mr;
 }
 
+static void mr_set_key(struct smw_mr *mr, u32 key)
+{
+	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, key));
+	mr->ibmr.lkey = mr->key;
+	mr->ibmr.rkey = mr->key;
+}
+
 /* Give the region its key. A packet may look already; it finds the region not live. */
 static int mr_insert(struct smw_link *link, struct smw_mr *mr)
 {
@@ -134,9 +141,7 @@ static int mr_insert(struct smw_link *link, struct smw_mr *mr)
 
 	if (err)
 		return err;
-	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, get_random_u32()));
-	mr->ibmr.lkey = mr->key;
-	mr->ibmr.rkey = mr->key;
+	mr_set_key(mr, get_random_u32());
 	return 0;
 }
 
@@ -267,7 +272,7 @@ static enum smw_reason mr_register(struct smw_mr *mr, const struct ib_pd *pd, u3
 	if (!mr->pages || !mr->ibmr.length ||
 	    !smw_range_within(0, mr->pages * size, in_page, mr->ibmr.length))
 		return SMW_WQE_OPCODE;
-	mr->key = smw_key_compose(mr->entry.index, key);
+	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, key));
 	mr->rights = access & MR_ACCESS_FAST;
 	mr->iova = mr->ibmr.iova;
 	mr->length = mr->ibmr.length;
@@ -386,8 +391,11 @@ static void mr_change(struct smw_mr *mr, int flags, int access, struct ib_pd *pd
 		      struct smw_mr *other)
 {
 	spin_lock_bh(&mr->lock);
-	if (other)
+	if (other) {
 		mr_swap_memory(mr, other);
+		/* Whom the old key was given to, it was given for other memory. */
+		mr_set_key(mr, mr->key + 1);
+	}
 	if (flags & IB_MR_REREG_ACCESS)
 		mr->rights = access & MR_ACCESS;
 	if (flags & IB_MR_REREG_PD)
@@ -398,8 +406,8 @@ static void mr_change(struct smw_mr *mr, int flags, int access, struct ib_pd *pd
 }
 
 /*
- * In place, under the same key; what cannot be done leaves the region as it was. New
- * memory is pinned before the old one is given up.
+ * In place; what cannot be done leaves the region as it was. New memory has a new
+ * key, and is pinned before the old one is given up.
  */
 struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 				u64 length, u64 iova, int access,

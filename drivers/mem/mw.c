@@ -331,13 +331,13 @@ static struct smw_mr *judge_region(struct smw_link *link, struct smw_mr *mr,
 	/* Pairs with the release in mr.c. */
 	facts->live = smp_load_acquire(&mr->live);
 	facts->key = READ_ONCE(mr->key);
-	/* PD and rights change while it is not. */
+	/* All this changes while it is not. */
 	if (facts->live) {
 		facts->same_pd = mr->ibmr.pd == access->pd;
 		facts->rights = mr->rights;
+		facts->start = mr->iova;
+		facts->length = mr->length;
 	}
-	facts->start = mr->iova;
-	facts->length = mr->length;
 	*reason = smw_access_check(facts);
 	if (*reason) {
 		trace_smw_access_refused(&link->ibdev, access, facts,

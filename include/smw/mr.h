@@ -22,9 +22,10 @@ struct smw_link;
  * @lock: protects @bound, @live, @rights, the PD and what rereg changes; see mw.h
  * @bound: windows bound to it
  * @live: may be used; data path reads it after taking a hold
- * @key: lkey and rkey; changes by fast registration alone, while not @live
+ * @key: lkey and rkey; changes by rereg and fast registration, while not @live
  * @rights: SMW_* access rights
- * @iova: address of its first byte for local and remote users
+ * @iova: address of its first byte for local and remote users; as all below, it changes
+ *        by rereg and fast registration alone, while not @live
  * @length: bytes
  * @block_offset: bytes from the start of the first block to the first byte
  * @block_shift: log2 of the block size; a block is contiguous
