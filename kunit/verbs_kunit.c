@@ -518,6 +518,20 @@ static void verbs__datagram_error(struct kunit *test)
 	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 
+/* However many handles users have made, the kernel can make its own. */
+static void verbs__kernel_handles(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct smw_link *link = smw_link_of(world->device);
+	struct ib_ah *ah;
+
+	atomic_add(SMW_MAX_AH, &link->objects[SMW_OBJECT_AH]);
+	ah = ah_make(test);
+	KUNIT_EXPECT_NE(test, 0, smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH));
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	atomic_sub(SMW_MAX_AH, &link->objects[SMW_OBJECT_AH]);
+}
+
 /* The link has one queue pair 1, and the core's MAD layer has it. */
 static void verbs__one_management_qp(struct kunit *test)
 {
@@ -555,6 +569,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__destroy_forgets),
 	KUNIT_CASE(verbs__datagram),
 	KUNIT_CASE(verbs__datagram_error),
+	KUNIT_CASE(verbs__kernel_handles),
 	KUNIT_CASE(verbs__one_management_qp),
 	{}
 };

@@ -89,7 +89,8 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	/* A provider that does not ask for the number would not name the handle by it. */
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH);
+	/* The limit is users'; the connection manager makes one for each message. */
+	err = smw_link_claim(link, SMW_OBJECT_AH, udata ? SMW_MAX_AH : INT_MAX);
 	if (err)
 		return err;
 	err = ah_open(ah, init);

@@ -141,14 +141,21 @@ static inline void smw_count(struct smw_link *link, enum smw_counter counter)
  * smw_link_claim() - count one more object against its limit
  * @link: the link
  * @object: enum smw_object
- * @limit: the maximum that the device reports
+ * @limit: the maximum that the device reports; more may be there already, of the
+ *         kernel's own
  *
  * Return: 0, or -ENOMEM where the limit is reached.
  */
 static inline int smw_link_claim(struct smw_link *link, enum smw_object object,
 				 int limit)
 {
-	return atomic_add_unless(&link->objects[object], 1, limit) ? 0 : -ENOMEM;
+	int count = atomic_read(&link->objects[object]);
+
+	do {
+		if (count >= limit)
+			return -ENOMEM;
+	} while (!atomic_try_cmpxchg(&link->objects[object], &count, count + 1));
+	return 0;
 }
 
 static inline void smw_link_release(struct smw_link *link, enum smw_object object)
