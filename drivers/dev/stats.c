@@ -23,6 +23,7 @@ static const struct rdma_stat_desc stat_descs[] = {
 	[SMW_COUNT_INVALID_REQUEST] = { .name = "resp_invalid_request_errors" },
 	[SMW_COUNT_REMOTE_ACCESS_ERROR] = { .name = "req_remote_access_errors" },
 	[SMW_COUNT_ICRC_ERROR] = { .name = "rx_icrc_errors" },
+	[SMW_COUNT_PKEY_VIOLATION] = { .name = "rx_pkey_violations" },
 	[SMW_COUNT_QKEY_VIOLATION] = { .name = "rx_qkey_violations" },
 	[SMW_COUNT_MALFORMED] = { .name = "rx_malformed" },
 	[SMW_COUNT_DROPPED] = { .name = "rx_dropped" },

@@ -54,6 +54,7 @@ static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
 	attr->local_ca_ack_delay = SMW_ACK_DELAY;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+		IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_WINDOW |
 		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE |
@@ -130,6 +131,7 @@ static int query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *at
 	attr->port_cap_flags = IB_PORT_CM_SUP;
 	attr->pkey_tbl_len = 1;
 	attr->max_msg_sz = SMW_MAX_MESSAGE;
+	attr->bad_pkey_cntr = smw_stats_sum(link, SMW_COUNT_PKEY_VIOLATION);
 	attr->qkey_viol_cntr = smw_stats_sum(link, SMW_COUNT_QKEY_VIOLATION);
 	attr->max_vl_num = 1;
 	smw_netdev_speed(netdev, &attr->active_speed, &attr->active_width);

@@ -85,15 +85,13 @@ static const struct smw_reason_info smw_reasons[] = {
 		"qkey", "queue key is not the datagram queue pair's",
 		.counter = SMW_COUNT_QKEY_VIOLATION,
 	},
-	[SMW_DROP_QPN] = {
-		"qpn", "no such queue pair here", DROPPED,
-	},
 	[SMW_DROP_ADDRESS] = {
 		"address", "packet is not between the queue pair's addresses",
 		DROPPED,
 	},
 	[SMW_DROP_PKEY] = {
-		"pkey", "partition key does not match", DROPPED,
+		"pkey", "partition key does not match",
+		.counter = SMW_COUNT_PKEY_VIOLATION,
 	},
 	[SMW_DROP_STATE] = {
 		"state", "queue pair takes no such packet in its state",
@@ -103,16 +101,13 @@ static const struct smw_reason_info smw_reasons[] = {
 		"no-resource", "duplicate READ or atomic is no longer remembered",
 		DROPPED,
 	},
-	[SMW_DROP_BUSY] = {
-		"busy", "no memory or queue room to hold the packet", DROPPED,
-	},
 	[SMW_DROP_UNEXPECTED] = {
 		"unexpected", "no request waits for this response", DROPPED,
 	},
 
 	[SMW_DUPLICATE] = {
+		/* The answer is that of the request. */
 		"duplicate", "request was seen before",
-		.answer = SMW_ANSWER_ACK,
 		.counter = SMW_COUNT_DUPLICATE_REQUEST,
 	},
 	[SMW_OUT_OF_SEQUENCE] = {
@@ -160,14 +155,6 @@ static const struct smw_reason_info smw_reasons[] = {
 		.answer = SMW_ANSWER_NAK,
 		.nak = SMW_NAK_REMOTE_OPERATIONAL,
 		.recv_status = WC_LOC_PROT_ERR,
-		UNCOUNTED,
-	},
-	/* The completion queue is full, so only an event can tell. */
-	[SMW_RECV_OVERRUN] = {
-		"recv-overrun", "completion queue of the receive is full",
-		.answer = SMW_ANSWER_NAK,
-		.nak = SMW_NAK_REMOTE_OPERATIONAL,
-		.event = SMW_EVENT_QP_FATAL,
 		UNCOUNTED,
 	},
 

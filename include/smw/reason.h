@@ -18,12 +18,10 @@ enum smw_reason {
 	SMW_DROP_PAD,		/* padding longer than what it pads */
 	SMW_DROP_ICRC,
 	SMW_DROP_QKEY,		/* not the datagram queue pair's Q_Key */
-	SMW_DROP_QPN,		/* no such queue pair in this namespace */
 	SMW_DROP_ADDRESS,	/* not between the QP's own two addresses */
 	SMW_DROP_PKEY,
 	SMW_DROP_STATE,		/* the QP's state takes no such packet */
 	SMW_DROP_NO_RESOURCE,	/* duplicate READ or atomic no longer remembered */
-	SMW_DROP_BUSY,		/* no memory or queue room to hold the packet */
 	SMW_DROP_UNEXPECTED,	/* a response that nothing waits for */
 
 	/* A request's place in the stream. */
@@ -39,7 +37,6 @@ enum smw_reason {
 	SMW_RNR,		/* no receive posted */
 	SMW_RECV_TOO_SHORT,	/* message longer than the posted receive */
 	SMW_RECV_PROTECTION,	/* the receive's own sges are not usable */
-	SMW_RECV_OVERRUN,	/* completion queue full */
 
 	/* Remote access by key. */
 	SMW_ACCESS_NO_KEY,	/* no window or region with this index */
@@ -91,7 +88,6 @@ enum smw_reason {
 /* What a reason does at the responder of an RC queue pair. */
 enum smw_answer {
 	SMW_ANSWER_NONE,	/* drop silently */
-	SMW_ANSWER_ACK,		/* acknowledge again */
 	SMW_ANSWER_RNR,		/* RNR NAK */
 	SMW_ANSWER_NAK,		/* NAK with the row's code */
 	SMW_ANSWER_SILENT_ERROR,/* class J: no answer, QP to ERR */
@@ -102,7 +98,6 @@ enum smw_reason_event {
 	SMW_EVENT_NONE,
 	SMW_EVENT_QP_REQUEST,	/* IB_EVENT_QP_REQ_ERR */
 	SMW_EVENT_QP_ACCESS,	/* IB_EVENT_QP_ACCESS_ERR */
-	SMW_EVENT_QP_FATAL,	/* IB_EVENT_QP_FATAL */
 };
 
 /* Counters of a link, in the order in which they are shown. */
@@ -122,6 +117,7 @@ enum smw_counter {
 	SMW_COUNT_INVALID_REQUEST,	/* at the responder */
 	SMW_COUNT_REMOTE_ACCESS_ERROR,	/* at the requester */
 	SMW_COUNT_ICRC_ERROR,
+	SMW_COUNT_PKEY_VIOLATION,
 	SMW_COUNT_QKEY_VIOLATION,
 	SMW_COUNT_MALFORMED,
 	SMW_COUNT_DROPPED,

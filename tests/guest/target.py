@@ -52,7 +52,8 @@ class Device:
         return total
 
     def dropped(self):
-        return self.counters('rx_dropped', 'rx_malformed', 'rx_icrc_errors')
+        return self.counters('rx_dropped', 'rx_malformed', 'rx_icrc_errors',
+                             'rx_pkey_violations')
 
 
 class Target:
