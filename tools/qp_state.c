@@ -193,8 +193,8 @@ static void current_state(long arg)
 
 /* --- values --- */
 
-enum value { BAD_PORT, BAD_PKEY, BAD_SGID, BAD_MTU, BIG_MTU, BIG_DEST_RD,
-	     BIG_RD, BAD_STATE, VALUES };
+enum value { BAD_PORT, BAD_PKEY, BAD_SGID, BAD_MTU, BIG_MTU, BIG_DEST_QPN,
+	     BIG_DEST_RD, BIG_RD, BAD_STATE, VALUES };
 
 static const struct {
 	const char *name;
@@ -206,6 +206,7 @@ static const struct {
 	[BAD_SGID] = { "sgid-index", IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK },
 	[BAD_MTU] = { "mtu-0", IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK },
 	[BIG_MTU] = { "mtu-of-port", IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK },
+	[BIG_DEST_QPN] = { "dest-qpn", IBV_QPS_INIT, IBV_QPS_RTR, RTR_MASK },
 	[BIG_DEST_RD] = { "dest-rd-atomic", IBV_QPS_INIT, IBV_QPS_RTR,
 			  RTR_MASK },
 	[BIG_RD] = { "rd-atomic", IBV_QPS_RTR, IBV_QPS_RTS, RTS_MASK },
@@ -230,6 +231,9 @@ static void spoil(const struct qp_env *e, enum value value,
 		break;
 	case BIG_MTU:
 		attr->path_mtu = (enum ibv_mtu)(e->dev.port_attr.active_mtu + 1);
+		break;
+	case BIG_DEST_QPN:
+		attr->dest_qp_num |= 1 << 24;
 		break;
 	case BIG_DEST_RD:
 		if (e->dev.attr.max_qp_rd_atom >= 255)
@@ -405,6 +409,82 @@ static void drain(long arg)
 	qp_close(&e);
 }
 
+/* How long an event that must not come is waited for. */
+#define QUIET_MS 200
+/* Bytes of a READ that is not over when the next call is made. */
+#define LONG_READ (16 << 20)
+
+/* What one stay in SQD asked for is not remembered in the next. */
+static void drain_again(long arg)
+{
+	struct ibv_qp_attr attr;
+	struct qp_env e;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	attr = good(&e, IBV_QPS_SQD);
+	attr.en_sqd_async_notify = 1;
+	check_errno(ibv_modify_qp(e.a.qp, &attr, IBV_QP_STATE |
+				  IBV_QP_EN_SQD_ASYNC_NOTIFY), 0, "to SQD");
+	check(rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp,
+			      RDMA_WAIT_MS), "IBV_EVENT_SQ_DRAINED comes");
+	check_errno(rdma_to_state(&e.a, IBV_QPS_RTS), 0, "back to RTS");
+	check_errno(rdma_to_state(&e.a, IBV_QPS_SQD), 0, "to SQD, nothing asked for");
+	check(!rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp, QUIET_MS),
+	      "no event comes");
+	qp_close(&e);
+}
+
+/* A READ waits for one that takes its time, and its turn is taken from it. */
+static void depth_gone(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	struct rdma_wr w[2];
+	struct ibv_wc wc;
+	struct qp_env e;
+
+	(void)arg;
+	conf.rd_atomic = 1;
+	qp_open(&e, &conf, LONG_READ);
+	qp_build(&e, &w[0], QP_READ, 0, LONG_READ);
+	qp_build(&e, &w[1], QP_READ, 0, 64);
+	w[1].wr.wr_id = w[0].wr.wr_id + 1;
+	rdma_post(&e.a, rdma_wr_chain(w, 2));
+	check_errno(rdma_to_state(&e.a, IBV_QPS_SQD), 0, "to SQD");
+	check_errno(ibv_modify_qp(e.a.qp, &attr, IBV_QP_STATE |
+				  IBV_QP_MAX_QP_RD_ATOMIC), 0, "max_rd_atomic 0");
+	check_errno(rdma_to_state(&e.a, IBV_QPS_RTS), 0, "back to RTS");
+	qp_expect(e.a.scq, w[0].wr.wr_id, IBV_WC_SUCCESS, "the READ in progress");
+	check(rdma_wait_wc(e.a.scq, &wc, RDMA_WAIT_MS), "the READ that waited completes");
+	if (wc.status == IBV_WC_SUCCESS)
+		ktap_skip("both were over before the next call: too fast");
+	check_eq(wc.status, IBV_WC_LOC_QP_OP_ERR, "its status");
+	qp_close(&e);
+}
+
+/* What arrives in RTR tells that the peer has begun (IBTA 11.6.3.2); once. */
+static void established(long arg)
+{
+	struct rdma_wr w;
+	struct qp_env e;
+
+	qp_open(&e, NULL, 4096);
+	check_errno(rdma_to_state(&e.b, IBV_QPS_RESET), 0, "to RESET");
+	check_errno(rdma_to_init(&e.b), 0, "to INIT");
+	check_errno(rdma_to_rtr(&e.b, e.a.qp->qp_num, e.a.conf.psn), 0, "to RTR");
+	qp_build(&e, &w, (enum qp_op)arg, 0, 8);
+	rdma_post(&e.a, rdma_wr_chain(&w, 1));
+	qp_expect(e.a.scq, w.wr.wr_id, IBV_WC_SUCCESS, "a request to a peer in RTR");
+	check(rdma_wait_event(&e.dev, IBV_EVENT_COMM_EST, e.b.qp, RDMA_WAIT_MS),
+	      "IBV_EVENT_COMM_EST comes");
+	rdma_post(&e.a, rdma_wr_chain(&w, 1));
+	qp_expect(e.a.scq, w.wr.wr_id, IBV_WC_SUCCESS, "one more");
+	check(!rdma_wait_event(&e.dev, IBV_EVENT_COMM_EST, e.b.qp, QUIET_MS),
+	      "it comes once");
+	qp_close(&e);
+}
+
 void qp_state_cases(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(moves); i++)
@@ -431,4 +511,12 @@ void qp_state_cases(void)
 	ktap_add("ibv_post_recv(3): before RTR", recv_before_rtr, 0, 0,
 		 "state.recv-before-rtr");
 	ktap_add("ibv_modify_qp(3): SQD", drain, 0, 0, "state.drain");
+	ktap_add("ibv_modify_qp(3): IBV_QP_EN_SQD_ASYNC_NOTIFY", drain_again, 0, 0,
+		 "state.drain-again");
+	ktap_add("ibv_modify_qp(3): IBV_QP_MAX_QP_RD_ATOMIC", depth_gone, 0, 0,
+		 "state.depth-gone");
+	ktap_add("ibv_get_async_event(3): IBV_EVENT_COMM_EST", established, QP_WRITE, 0,
+		 "state.established-by-write");
+	ktap_add("ibv_get_async_event(3): IBV_EVENT_COMM_EST", established, QP_READ, 0,
+		 "state.established-by-read");
 }

@@ -268,6 +268,9 @@ int smw_cq_poll(struct ib_cq *ibcq, int count, struct ib_wc *wc)
 	int polled = 0;
 	u32 index;
 
+	/* User space polls its own memory; what stands there is not to be believed. */
+	if (!cq->is_kernel)
+		return -EOPNOTSUPP;
 	spin_lock_irqsave(&cq->lock, irqs);
 	index = smw_ring_user_consumer(&cq->ring);
 	for (; polled < count && index != cq->ring.index;

@@ -7,6 +7,7 @@
 #include <rdma/ib_cache.h>
 
 #include <smw/carrier.h>
+#include <smw/mcast.h>
 #include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/responder.h>
@@ -23,6 +24,8 @@ static int check_numbers(const struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
 		return -EINVAL;
+	if (mask & IB_QP_DEST_QPN && attr->dest_qp_num >= SMW_QPN_MULTICAST)
+		return -EINVAL;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > SMW_MAX_RD_ATOMIC)
 		return -EINVAL;
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC &&
@@ -32,7 +35,7 @@ static int check_numbers(const struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31)
 		return -EINVAL;
-	if (mask & (IB_QP_RETRY_CNT) && attr->retry_cnt > 7)
+	if (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7)
 		return -EINVAL;
 	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7)
 		return -EINVAL;
@@ -43,15 +46,9 @@ static int check_numbers(const struct ib_qp_attr *attr, int mask)
 
 static int check_mtu(const struct smw_qp *qp, enum ib_mtu mtu)
 {
-	struct ib_port_attr port;
-	int err;
-
 	if (mtu < IB_MTU_256 || mtu > IB_MTU_4096)
 		return -EINVAL;
-	err = ib_query_port(qp->ibqp.device, SMW_PORT, &port);
-	if (err)
-		return err;
-	return mtu > port.active_mtu ? -EINVAL : 0;
+	return ib_mtu_enum_to_int(mtu) > READ_ONCE(qp->link->mtu) ? -EINVAL : 0;
 }
 
 static int check_modify(const struct smw_qp *qp, const struct ib_qp_attr *attr,
@@ -197,6 +194,14 @@ static void remember(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 		to->en_sqd_async_notify = attr->en_sqd_async_notify;
 }
 
+/* Whether its end is to be told is asked anew for each stay in SQD. */
+static void begin_drain(struct smw_requester *req, const struct ib_qp_attr *attr, int mask)
+{
+	req->drained = false;
+	req->notify_drained = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+			      attr->en_sqd_async_notify;
+}
+
 static void set_attributes(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask,
 			   enum ib_qp_state from, enum ib_qp_state to)
 {
@@ -206,7 +211,7 @@ static void set_attributes(struct smw_qp *qp, const struct ib_qp_attr *attr, int
 	set_responder(qp, attr, mask);
 	remember(qp, attr, mask);
 	if (to == IB_QPS_SQD && from != to)
-		qp->requester.drained = false;
+		begin_drain(&qp->requester, attr, mask);
 	/* A fault that came meanwhile has put the queue pair into ERR: it stays. */
 	if (to != from)
 		try_cmpxchg(&qp->state, &from, to);
@@ -224,12 +229,18 @@ static void await_responder(struct smw_qp *qp)
 	spin_unlock_bh(&qp->responder.lock);
 }
 
+/* A kernel consumer's handler is not called from within its own call. */
+static bool flush_turn(struct smw_qp *qp)
+{
+	return qp->is_kernel ? smw_work_flush_wait(qp) : smw_requester_flush(qp);
+}
+
 /* At most a ring full: a hostile user may go on producing. */
 static void flush_posted(struct smw_qp *qp)
 {
 	u32 turns = qp->requester.ring.mask / SMW_FLUSH_TURN + 1;
 
-	while (smw_requester_flush(qp) && --turns)
+	while (flush_turn(qp) && --turns)
 		cond_resched();
 }
 

@@ -17,11 +17,13 @@ static enum smw_reason check_read(struct smw_qp *qp, u32 rkey, u64 va, u32 lengt
 	return reason;
 }
 
-static struct smw_rd_atomic *remember(struct smw_responder *rsp,
+static struct smw_rd_atomic *remember(struct smw_qp *qp,
 				      const struct smw_packet *packet, u32 packets)
 {
+	struct smw_responder *rsp = &qp->responder;
 	struct smw_rd_atomic *entry = &rsp->rd_atomics[rsp->rd_atomic_next];
 
+	smw_responder_accepted(qp);
 	rsp->rd_atomic_next = (rsp->rd_atomic_next + 1) % rsp->rd_atomic_count;
 	entry->kind = packet->op->kind;
 	entry->repeated = false;
@@ -47,7 +49,7 @@ static enum smw_reason receive_read(struct smw_qp *qp, const struct smw_packet *
 	reason = check_read(qp, packet->rkey, packet->va, packet->length);
 	if (reason)
 		return reason;
-	read = remember(&qp->responder, packet, smw_packet_count(packet->length, qp->mtu));
+	read = remember(qp, packet, smw_packet_count(packet->length, qp->mtu));
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, packet->psn,
 			 read->msn);
 	response->rd_atomic = read;
@@ -108,7 +110,7 @@ static enum smw_reason receive_atomic(struct smw_qp *qp, const struct smw_packet
 	reason = access_atomic(qp, packet, &original, false);
 	if (reason)
 		return reason;
-	entry = remember(&qp->responder, packet, 1);
+	entry = remember(qp, packet, 1);
 	entry->original = original;
 	answer_atomic(entry, response);
 	return SMW_OK;
@@ -168,7 +170,7 @@ static enum smw_reason receive_atomic_write(struct smw_qp *qp,
 	smw_access_end();
 	if (payload->fault)
 		return SMW_DROP_UNEXPECTED;
-	entry = remember(&qp->responder, packet, 1);
+	entry = remember(qp, packet, 1);
 	entry->length = 0;
 	answer_atomic_write(entry, response);
 	return SMW_OK;

@@ -144,6 +144,15 @@ static bool must_wait(const struct smw_qp *qp, const struct smw_send *send)
 	return in_flight(req) >= req->window;
 }
 
+/*
+ * UC has no READs and atomics: there max_rd_atomic is always 0. On RC it may become 0
+ * in SQD, while requests wait.
+ */
+static bool never_allowed(const struct smw_qp *qp, const struct smw_send *send)
+{
+	return smw_send_is_rd_atomic(send) && !send->rd_atomic && !qp->max_rd_atomic;
+}
+
 /* Give a request its PSNs and its share of the READ and atomic limit. */
 static void start_request(struct smw_qp *qp, struct smw_send *send)
 {
@@ -320,15 +329,18 @@ static void transmit_datagram(struct smw_qp *qp, struct smw_send *send)
 		send->fault = payload.fault;
 }
 
-static void exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
+/* False where the peer answers a READ from the wire, which this must not overtake. */
+static bool exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response)
 {
-	response->kind = SMW_RESPONSE_NONE;
+	bool idle;
+
 	spin_lock(&peer->responder.lock);
-	/* A READ from the wire is being answered: come again after it. */
-	if (!peer->responder.stream && skb_queue_empty(&peer->responder.backlog))
+	idle = !peer->responder.stream && skb_queue_empty(&peer->responder.backlog);
+	if (idle)
 		smw_responder_receive(peer, packet, payload, response);
 	spin_unlock(&peer->responder.lock);
+	return idle;
 }
 
 /*
@@ -347,7 +359,8 @@ static void answered(struct smw_qp *qp, const struct smw_response *response)
 		smw_work_arm_retransmit(qp);
 }
 
-static void transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_send *send)
+/* False where nothing was done, since only the wire has a queue at the peer. */
+static bool transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_send *send)
 {
 	struct smw_requester *req = &qp->requester;
 	u32 chunk = smw_send_is_rd_atomic(send) ? send->length - req->offset :
@@ -355,19 +368,43 @@ static void transmit_local(struct smw_qp *qp, struct smw_qp *peer, struct smw_se
 	struct smw_packet packet = { .ack_request = true };
 	struct smw_response response;
 	struct smw_cursor payload;
+	bool taken;
 
 	fill_packet(qp, send, chunk, &packet);
 	packet.span = smw_packet_count(packet.payload_len, qp->mtu);
 	payload_cursor(qp, send, &payload);
-	exchange_local(peer, &packet, &payload, &response);
+	taken = exchange_local(peer, &packet, &payload, &response);
 	smw_cursor_release(&payload);
+	if (!taken)
+		return false;
 	if (payload.fault) {
 		send->fault = payload.fault;
-		return;
+		return true;
 	}
 	smw_count(qp->link, SMW_COUNT_SENT_LOCAL);
 	sent(qp, send, chunk, packet.span);
 	answered(qp, &response);
+	return true;
+}
+
+/* To a queue pair of this kernel, if that is where it goes. */
+static bool try_local(struct smw_qp *qp, struct smw_send *send)
+{
+	struct smw_qp *peer;
+	bool taken;
+
+	/*
+	 * What is on the wire must not be overtaken. On UC nothing tells how far
+	 * that is: where the path changes, what comes late counts as a gap.
+	 */
+	if (in_flight(&qp->requester))
+		return false;
+	peer = smw_carrier_peer(qp);
+	if (!peer)
+		return false;
+	taken = transmit_local(qp, peer, send);
+	smw_hold_drop(SMW_HOLD_PEER);
+	return taken;
 }
 
 static void spend(u32 *budget, u32 bytes)
@@ -379,25 +416,16 @@ static void spend(u32 *budget, u32 bytes)
 
 static bool transmit(struct smw_qp *qp, struct smw_send *send, u32 *budget)
 {
-	struct smw_requester *req = &qp->requester;
-	struct smw_qp *peer = NULL;
+	u32 left = send->length - qp->requester.offset;
 
 	if (must_wait(qp, send))
 		return false;
-	/*
-	 * What is on the wire must not be overtaken. On UC nothing tells how far
-	 * that is: where the path changes, what comes late counts as a gap.
-	 */
-	if (!in_flight(req) && !smw_qp_is_datagram(qp))
-		peer = smw_carrier_peer(qp);
 	start_request(qp, send);
 	if (smw_qp_is_datagram(qp)) {
-		spend(budget, send->length);
+		spend(budget, left);
 		transmit_datagram(qp, send);
-	} else if (peer) {
-		spend(budget, send->length - req->offset);
-		transmit_local(qp, peer, send);
-		smw_hold_drop(SMW_HOLD_PEER);
+	} else if (try_local(qp, send)) {
+		spend(budget, left);
 	} else {
 		spend(budget, qp->mtu);
 		transmit_wire(qp, send);
@@ -471,6 +499,8 @@ static bool step(struct smw_qp *qp, u32 *budget)
 	send = current_request(qp);
 	if (!send)
 		return false;
+	if (never_allowed(qp, send))
+		send->fault = SMW_WQE_OPCODE;
 	if (send->fault)
 		return settle_fault(qp, send);
 	if (!smw_send_is_local(send))

@@ -63,9 +63,6 @@ static void raise_event(struct smw_qp *qp, u8 event)
 	case SMW_EVENT_QP_ACCESS:
 		smw_qp_event(qp, IB_EVENT_QP_ACCESS_ERR);
 		break;
-	case SMW_EVENT_QP_FATAL:
-		smw_qp_event(qp, IB_EVENT_QP_FATAL);
-		break;
 	default:
 		break;
 	}
@@ -135,6 +132,16 @@ static void refuse_duplicate(struct smw_qp *qp, u32 psn, enum smw_reason reason,
 		answer_nak(qp, info, psn, response);
 }
 
+void smw_responder_accepted(struct smw_qp *qp)
+{
+	struct smw_responder *rsp = &qp->responder;
+
+	if (likely(smw_qp_state(qp) != IB_QPS_RTR) || rsp->established)
+		return;
+	rsp->established = true;
+	smw_qp_event(qp, IB_EVENT_COMM_EST);
+}
+
 /* The request was executed: expect the next one, and acknowledge if asked. */
 static void finish(struct smw_qp *qp, const struct smw_packet *packet, u8 message,
 		   struct smw_response *response)
@@ -142,6 +149,7 @@ static void finish(struct smw_qp *qp, const struct smw_packet *packet, u8 messag
 	struct smw_responder *rsp = &qp->responder;
 	bool end = packet->op->flags & SMW_OP_END;
 
+	smw_responder_accepted(qp);
 	rsp->message = end ? SMW_MESSAGE_NONE : message;
 	rsp->psn = smw_psn_add(rsp->psn, packet->span);
 	if (end)
@@ -191,6 +199,7 @@ static enum smw_reason place_in_receive(struct smw_qp *qp, const struct smw_pack
 		place_grh(&target, packet->grh);
 	smw_copy(&target, payload, packet->payload_len);
 	smw_cursor_release(&target);
+	smw_cursor_release(payload);
 	if (target.fault)
 		return SMW_RECV_PROTECTION;
 	/* The sender's own memory failed: it never sent this. */
@@ -217,11 +226,10 @@ static enum smw_reason receive_send(struct smw_qp *qp, const struct smw_packet *
 	if (reason)
 		return reason;
 	/*
-	 * After the payload is placed, before the completion. The sender's region is
-	 * let go first, since it may be what is invalidated.
+	 * After the payload is placed, before the completion. No region is held any
+	 * more: the sender's may be what is invalidated.
 	 */
 	if (packet->op->flags & SMW_OP_IETH) {
-		smw_cursor_release(payload);
 		reason = smw_window_invalidate(qp->link, qp->ibqp.pd, &qp->windows,
 					       packet->invalidate);
 		if (reason)
@@ -273,6 +281,7 @@ static enum smw_reason place_in_target(struct smw_qp *qp, u32 judged, u32 bytes,
 	smw_cursor_region(&target, mr, offset);
 	smw_copy(&target, payload, bytes);
 	smw_cursor_release(&target);
+	smw_cursor_release(payload);
 	if (payload->fault)
 		return SMW_DROP_UNEXPECTED;
 	rsp->offset += bytes;
@@ -346,7 +355,7 @@ static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet
 {
 	struct smw_responder *rsp = &qp->responder;
 
-	smw_count(qp->link, SMW_COUNT_DUPLICATE_REQUEST);
+	count_reason(qp, smw_reason_info(SMW_DUPLICATE));
 	if (packet->op->kind != SMW_KIND_SEND && packet->op->kind != SMW_KIND_WRITE)
 		return smw_rd_atomic_repeat(qp, packet, response);
 	/* Its acknowledgment was lost: say again how far we are. */
@@ -358,14 +367,14 @@ static enum smw_reason repeat(struct smw_qp *qp, const struct smw_packet *packet
 /* Ask once for what is missing; until it comes the rest is dropped. */
 static void report_gap(struct smw_qp *qp, struct smw_response *response)
 {
+	const struct smw_reason_info *info = smw_reason_info(SMW_OUT_OF_SEQUENCE);
 	struct smw_responder *rsp = &qp->responder;
 
-	smw_count(qp->link, SMW_COUNT_OUT_OF_SEQUENCE);
+	count_reason(qp, info);
 	if (rsp->nak_sent)
 		return;
 	rsp->nak_sent = true;
-	smw_response_set(response, SMW_RESPONSE_ACK, SMW_AETH_NAK | SMW_NAK_PSN_SEQUENCE,
-			 rsp->psn, rsp->msn);
+	answer_nak(qp, info, rsp->psn, response);
 }
 
 static void receive_reliable(struct smw_qp *qp, const struct smw_packet *packet,
@@ -523,6 +532,7 @@ void smw_responder_reset(struct smw_qp *qp)
 		smw_ring_reset(&rsp->ring);
 	rsp->have_receive = false;
 	rsp->last_raised = false;
+	rsp->established = false;
 	rsp->message = SMW_MESSAGE_NONE;
 	rsp->nak_sent = false;
 	rsp->psn = 0;

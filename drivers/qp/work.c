@@ -60,6 +60,14 @@ void smw_work_flush(struct smw_qp *qp)
 		smw_work_note(qp, SMW_NOTE_FLUSH);
 }
 
+bool smw_work_flush_wait(struct smw_qp *qp)
+{
+	smw_work_note(qp, SMW_NOTE_FLUSH);
+	/* Waits for the turn; what is noted meanwhile stays for the next one. */
+	tasklet_kill(&qp->task);
+	return test_bit(SMW_NOTE_FLUSH, &qp->notes);
+}
+
 static void work_run(struct tasklet_struct *task)
 {
 	struct smw_qp *qp = from_tasklet(qp, task, task);

@@ -75,9 +75,6 @@ static enum smw_reason take_target(struct smw_qp *qp, struct smw_send *send,
 {
 	if (send->flags & IB_SEND_INLINE)
 		return SMW_WQE_OPCODE;
-	/* UC has neither: there it is always 0. */
-	if (!qp->max_rd_atomic)
-		return SMW_WQE_OPCODE;
 	return take_sges(qp, send, wqe, shared);
 }
 
@@ -114,7 +111,7 @@ static enum smw_reason take_atomic_write(struct smw_qp *qp, struct smw_send *sen
 					 const struct rxe_send_wqe *wqe,
 					 const struct rxe_send_wqe *shared)
 {
-	if (!qp->max_rd_atomic || qp->cap.max_inline_data < sizeof(u64))
+	if (qp->cap.max_inline_data < sizeof(u64))
 		return SMW_WQE_OPCODE;
 	take_remote(send, wqe);
 	send->flags |= IB_SEND_INLINE;

@@ -53,6 +53,15 @@ void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response);
 
 /**
+ * smw_responder_accepted() - a request was executed
+ * @qp: the responding queue pair, responder.lock held
+ *
+ * The first one in RTR raises IB_EVENT_COMM_EST: the connection manager takes it for
+ * the message that was to say so (IBTA 11.6.3.2).
+ */
+void smw_responder_accepted(struct smw_qp *qp);
+
+/**
  * smw_responder_access() - judge an access that a packet asks of a queue pair
  * @qp: the responding queue pair, responder.lock held
  * @needed: the one right: SMW_REMOTE_{WRITE,READ,ATOMIC}

@@ -11,7 +11,7 @@
 enum smw_note {
 	SMW_NOTE_SEND,		/* the requester has work left */
 	SMW_NOTE_STREAM,	/* a READ is being answered */
-	SMW_NOTE_FLUSH,		/* the queue pair went to ERR */
+	SMW_NOTE_FLUSH,		/* the queue pair went to ERR or SQE */
 };
 
 /**
@@ -41,6 +41,17 @@ void smw_work_note(struct smw_qp *qp, enum smw_note note);
  * @qp: a queue pair in ERR or SQE, no lock held
  */
 void smw_work_flush(struct smw_qp *qp);
+
+/**
+ * smw_work_flush_wait() - have the tasklet flush a turn of both queues
+ * @qp: a queue pair in SQE, modify_lock held
+ *
+ * The caller leaves a note afterwards, or one left meanwhile may lie.
+ * Context: may sleep.
+ *
+ * Return: true where there is more to flush.
+ */
+bool smw_work_flush_wait(struct smw_qp *qp);
 
 /**
  * smw_work_posted() - a kernel consumer has posted
