@@ -163,8 +163,8 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 	err = mr_insert(link, mr);
 	if (err)
 		goto err_release;
-	/* Pairs with the acquire in mr_judge(). */
 	if (!mr->fast)
+		/* Pairs with the acquire in mr_judge(). */
 		smp_store_release(&mr->live, true);
 	return &mr->ibmr;
 

@@ -7,7 +7,7 @@
 #include <rdma/ib_cache.h>
 
 #include <smw/carrier.h>
-#include <smw/mcast.h>
+#include <smw/link.h>
 #include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/responder.h>

@@ -42,6 +42,8 @@
 #define SMW_RESERVED		1
 /* The queue pair for them: number 1 of each link. */
 #define SMW_GSI_QPN		1
+/* The destination QP number of a datagram that is for a group. */
+#define SMW_QPN_MULTICAST	0xffffff
 
 /* What a CPU may move before it lets others run: bytes with bottom halves off. */
 #define SMW_TURN_BYTES		SZ_64K

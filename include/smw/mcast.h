@@ -9,8 +9,6 @@
 #include <rdma/ib_verbs.h>
 #include <smw/link.h>
 
-/* The destination QP number of a datagram that is for a group. */
-#define SMW_QPN_MULTICAST 0xffffff
 
 /**
  * smw_mcast_members() - the queue pairs that are attached to a group
