@@ -9,7 +9,6 @@
 #include <rdma/ib_verbs.h>
 #include <smw/link.h>
 
-
 /**
  * smw_mcast_members() - the queue pairs that are attached to a group
  * @link: the link that the packet came in by
