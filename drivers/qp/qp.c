@@ -412,6 +412,9 @@ int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	destroy_receive_side(qp);
 	destroy_send_side(qp);
 	smw_link_release(qp->link, SMW_OBJECT_QP);
-	mutex_destroy(&qp->modify_lock);
+	/*
+	 * modify_lock stays usable: not every kernel keeps `rdma resource` from querying
+	 * a queue pair until the core frees it.
+	 */
 	return 0;
 }
