@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "ring.h"
 
-#include <rdma/ib_user_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -213,23 +212,24 @@ uint32_t ring_create_ah(struct ring_env *e, struct ibv_pd *pd)
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_create_ah core;
 	} cmd = {
-		.hdr = { .command = IB_USER_VERBS_CMD_CREATE_AH },
+		.core = {
+			.pd_handle = pd->handle,
+			.attr = {
+				.is_global = 1,
+				.port_num = e->dev.port,
+				.grh.sgid_index = (uint8_t)e->dev.gid_index,
+			},
+		},
 	};
 	struct {
 		struct ib_uverbs_create_ah_resp core;
 		struct rxe_create_ah_resp driver;
 	} resp = {};
 
-	cmd.hdr.in_words = sizeof(cmd) / 4;
-	cmd.hdr.out_words = sizeof(resp) / 4;
-	cmd.core.response = (uintptr_t)&resp;
-	cmd.core.pd_handle = pd->handle;
-	cmd.core.attr.is_global = 1;
-	cmd.core.attr.port_num = e->dev.port;
-	cmd.core.attr.grh.sgid_index = (uint8_t)e->dev.gid_index;
 	memcpy(cmd.core.attr.grh.dgid, e->dev.gid.raw, sizeof(cmd.core.attr.grh.dgid));
-	if (write(e->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		ktap_fail(__FILE__, __LINE__, "an address handle: %s", strerror(errno));
+	check_errno(ring_command(e->dev.ctx->cmd_fd, IB_USER_VERBS_CMD_CREATE_AH, &cmd,
+				 sizeof(cmd), &resp, sizeof(resp)), 0,
+		    "an address handle");
 	check(e->ah_count < RING_AHS, "room for address handles");
 	e->ah_handles[e->ah_count++] = resp.core.ah_handle;
 	return resp.driver.ah_num;
@@ -241,16 +241,11 @@ static void destroy_ahs(struct ring_env *e)
 		struct {
 			struct ib_uverbs_cmd_hdr hdr;
 			struct ib_uverbs_destroy_ah core;
-		} cmd = {
-			.hdr = {
-				.command = IB_USER_VERBS_CMD_DESTROY_AH,
-				.in_words = sizeof(cmd) / 4,
-			},
-			.core.ah_handle = e->ah_handles[--e->ah_count],
-		};
+		} cmd = { .core.ah_handle = e->ah_handles[--e->ah_count] };
 
-		check(write(e->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) == sizeof(cmd),
-		      "destroying an address handle: %s", strerror(errno));
+		check_errno(ring_command(e->dev.ctx->cmd_fd, IB_USER_VERBS_CMD_DESTROY_AH,
+					 &cmd, sizeof(cmd), NULL, 0), 0,
+			    "destroying an address handle");
 	}
 }
 
@@ -347,17 +342,28 @@ void ring_put(struct ring_env *e, const void *wqe, size_t len)
 			 __ATOMIC_RELEASE);
 }
 
+int ring_command(int fd, uint32_t number, void *cmd, size_t len, void *resp,
+		 size_t resp_len)
+{
+	struct ib_uverbs_cmd_hdr *hdr = cmd;
+
+	hdr->command = number;
+	hdr->in_words = (uint16_t)(len / 4);
+	hdr->out_words = (uint16_t)(resp_len / 4);
+	if (resp_len) {
+		uint64_t at = (uintptr_t)resp;
+
+		memcpy(hdr + 1, &at, sizeof(at));
+	}
+	return write(fd, cmd, len) == (ssize_t)len ? 0 : errno;
+}
+
 int ring_doorbell(struct ring_env *e)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_post_send core;
 	} cmd = {
-		.hdr = {
-			.command = IB_USER_VERBS_CMD_POST_SEND,
-			.in_words = sizeof(cmd) / 4,
-			.out_words = sizeof(struct ib_uverbs_post_send_resp) / 4,
-		},
 		.core = {
 			.qp_handle = e->a.qp->handle,
 			.wqe_size = sizeof(struct ib_uverbs_send_wr),
@@ -365,10 +371,8 @@ int ring_doorbell(struct ring_env *e)
 	};
 	struct ib_uverbs_post_send_resp resp;
 
-	cmd.core.response = (uintptr_t)&resp;
-	if (write(e->dev.ctx->cmd_fd, &cmd, sizeof(cmd)) != sizeof(cmd))
-		return errno;
-	return 0;
+	return ring_command(e->dev.ctx->cmd_fd, IB_USER_VERBS_CMD_POST_SEND, &cmd,
+			    sizeof(cmd), &resp, sizeof(resp));
 }
 
 enum ibv_wc_status ring_settle(struct ring_env *e)

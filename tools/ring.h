@@ -11,6 +11,7 @@
 #include "rdma_post.h"
 
 #include <errno.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_rxe.h>
 #include <string.h>
 
@@ -81,6 +82,13 @@ int ring_doorbell(struct ring_env *e);
  */
 enum ibv_wc_status ring_settle(struct ring_env *e);
 
+/*
+ * A command of the kernel's, without the library; 0 or an errno. @cmd begins with a
+ * header, which is filled in here, and where there is a @resp has its address next.
+ */
+int ring_command(int fd, uint32_t number, void *cmd, size_t len, void *resp,
+		 size_t resp_len);
+
 /* The bystanders work, and nobody touched what is theirs. */
 void ring_expect_no_harm(struct ring_env *e);
 
@@ -90,5 +98,7 @@ void ring_recv_cases(void);
 void ring_race_cases(void);
 void ring_life_cases(void);
 void ring_ud_cases(void);
+void ring_crowd_cases(void);
+void ring_rights_cases(void);
 
 #endif

@@ -47,22 +47,6 @@ static uint32_t draw(struct actor *a, uint32_t below)
 
 /* --- commands by handle --- */
 
-static int command(int fd, uint32_t number, void *cmd, size_t len, void *resp,
-		   size_t resp_len)
-{
-	struct ib_uverbs_cmd_hdr *hdr = cmd;
-
-	hdr->command = number;
-	hdr->in_words = (uint16_t)(len / 4);
-	hdr->out_words = (uint16_t)(resp_len / 4);
-	if (resp_len) {
-		uint64_t at = (uintptr_t)resp;
-
-		memcpy(hdr + 1, &at, sizeof(at));
-	}
-	return write(fd, cmd, len) == (ssize_t)len ? 0 : errno;
-}
-
 static int raw_destroy_qp(int fd, uint32_t handle)
 {
 	struct {
@@ -71,8 +55,8 @@ static int raw_destroy_qp(int fd, uint32_t handle)
 	} cmd = { .core.qp_handle = handle };
 	struct ib_uverbs_destroy_qp_resp resp;
 
-	return command(fd, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd), &resp,
-		       sizeof(resp));
+	return ring_command(fd, IB_USER_VERBS_CMD_DESTROY_QP, &cmd, sizeof(cmd), &resp,
+			    sizeof(resp));
 }
 
 static int raw_dereg_mr(int fd, uint32_t handle)
@@ -82,7 +66,7 @@ static int raw_dereg_mr(int fd, uint32_t handle)
 		struct ib_uverbs_dereg_mr core;
 	} cmd = { .core.mr_handle = handle };
 
-	return command(fd, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd), NULL, 0);
+	return ring_command(fd, IB_USER_VERBS_CMD_DEREG_MR, &cmd, sizeof(cmd), NULL, 0);
 }
 
 static int raw_dealloc_mw(int fd, uint32_t handle)
@@ -92,7 +76,7 @@ static int raw_dealloc_mw(int fd, uint32_t handle)
 		struct ib_uverbs_dealloc_mw core;
 	} cmd = { .core.mw_handle = handle };
 
-	return command(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd), NULL, 0);
+	return ring_command(fd, IB_USER_VERBS_CMD_DEALLOC_MW, &cmd, sizeof(cmd), NULL, 0);
 }
 
 /* --- what the threads do --- */
