@@ -15,6 +15,8 @@ int main(int argc, char **argv)
 	ring_race_cases();
 	ring_life_cases();
 	ring_ud_cases();
+	ring_crowd_cases();
+	ring_rights_cases();
 	ktap_alone("^(race|life)");
 	return ktap_dev_main(argc, argv);
 }
