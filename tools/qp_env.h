@@ -77,6 +77,7 @@ void qp_srq_cases(void);
 void qp_unreliable_cases(void);
 void qp_isolate_cases(void);
 void qp_ud_cases(void);
+void qp_ah_cases(void);
 void qp_mcast_cases(void);
 
 #endif

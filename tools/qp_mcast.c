@@ -211,6 +211,102 @@ static void refused(long arg)
 	close_group(&g);
 }
 
+/*
+ * A member twice, the second time by another LID, which means nothing here; and in
+ * groups that this host is a member of by itself, and stays.
+ */
+static void odd(long ipv4)
+{
+	static const char *const names[2][4] = {
+		{ "ff02::1", "ff01::1", "ff0e::1", "ffff:ffff::ffff" },
+		{ "224.0.0.1", "224.0.0.22", "239.255.255.255", "232.0.0.0" },
+	};
+	struct group_env g;
+
+	open_group(&g, ipv4);
+	qp_fill(&g.u.e);
+	post_receives(&g);
+	attach(&g.u.e.b, &g.mgid);
+	check(ibv_attach_mcast(g.u.e.b.qp, &g.mgid, 7), "of another LID");
+	attach(&g.u.e.b, &g.mgid);
+	round_of(&g, "b");
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < ARRAY_SIZE(names[0]); i++) {
+			union ibv_gid mgid = group(ipv4, names[ipv4][i]);
+
+			attach(&g.c, &mgid);
+			check(ibv_detach_mcast(g.u.e.b.qp, &mgid, 0), "a stranger's");
+			detach(&g.c, &mgid);
+		}
+	}
+	round_of(&g, "b");
+	detach(&g.u.e.b, &g.mgid);
+	check(ibv_detach_mcast(g.u.e.b.qp, &g.mgid, 0), "a second time");
+	round_of(&g, "");
+	close_group(&g);
+}
+
+/* As many memberships as the device has; they go with the queue pair's process. */
+static _Noreturn void join_all(int told)
+{
+	struct group_env g;
+	char byte = 1;
+	int made = 0;
+
+	open_group(&g, true);
+	for (int i = 0; i <= g.u.e.dev.attr.max_mcast_grp; i++) {
+		union ibv_gid mgid = group(true, "239.80.0.0");
+		int err;
+
+		mgid.raw[14] = (uint8_t)(i >> 8);
+		mgid.raw[15] = (uint8_t)i;
+		err = abs(ibv_attach_mcast(g.c.qp, &mgid, 0));
+		if (!err) {
+			made++;
+			continue;
+		}
+		check_errno(err, ENOMEM, "one group too many");
+		break;
+	}
+	check(made > g.u.e.dev.attr.max_mcast_grp * 9 / 10 &&
+	      made <= g.u.e.dev.attr.max_mcast_grp, "%d groups of %d", made,
+	      g.u.e.dev.attr.max_mcast_grp);
+	check(write(told, &byte, 1) == 1, "the parent is told");
+	for (;;)
+		pause();
+}
+
+static void most_groups(long arg)
+{
+	struct group_env g;
+	int told[2];
+	char byte;
+	pid_t pid;
+
+	(void)arg;
+	open_group(&g, true);
+	if (g.u.e.dev.attr.max_mcast_grp > 20000)
+		ktap_skip("%d groups are too many", g.u.e.dev.attr.max_mcast_grp);
+	check(!pipe(told), "a pipe");
+	pid = fork();
+	check(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		close(told[0]);
+		join_all(told[1]);
+	}
+	close(told[1]);
+	check(read(told[0], &byte, 1) == 1, "another process is in all groups");
+	check_errno(abs(ibv_attach_mcast(g.c.qp, &g.mgid, 0)), ENOMEM,
+		    "nobody can join any");
+	check(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid, "it is killed");
+	qp_fill(&g.u.e);
+	post_receives(&g);
+	attach(&g.c, &g.mgid);
+	round_of(&g, "c");
+	detach(&g.c, &g.mgid);
+	close_group(&g);
+}
+
 /* max_mcast_qp_attach, and a member more. */
 static void most_members(long arg)
 {
@@ -302,9 +398,12 @@ void qp_mcast_cases(void)
 			 "ud.multicast.groups.%s", name[ipv4]);
 		ktap_add("10.2.5: dropped", wrong_qkey, ipv4, 0,
 			 "ud.multicast.qkey.%s", name[ipv4]);
+		ktap_add("ibv_attach_mcast(3)", odd, ipv4, 0, "ud.multicast.odd.%s",
+			 name[ipv4]);
 	}
 	ktap_add("ibv_attach_mcast(3)", refused, 0, 0, "ud.multicast.refused");
 	ktap_add("members of a process that is killed", killed, 0, 0,
 		 "ud.multicast.killed");
+	ktap_add("max_mcast_grp", most_groups, 0, 120, "ud.most-groups");
 	ktap_add("max_mcast_qp_attach", most_members, 0, 60, "ud.multicast.most");
 }

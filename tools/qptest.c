@@ -21,7 +21,8 @@ int main(int argc, char **argv)
 	qp_unreliable_cases();
 	qp_isolate_cases();
 	qp_ud_cases();
+	qp_ah_cases();
 	qp_mcast_cases();
-	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4-gib|ud\\.(qkey|multicast))");
+	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4-gib|ud\\.(qkey|multicast|most))");
 	return ktap_dev_main(argc, argv);
 }

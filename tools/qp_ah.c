@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Address handles of odd attributes, of nobody's address, and many of them. */
+#include "ud_env.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define RECV_ID	0x7ec1
+#define MANY	2000
+
+static struct ibv_ah *create(struct ud_env *u, struct ibv_ah_attr *path)
+{
+	return ibv_create_ah(u->e.a.pd, path);
+}
+
+/* Whatever the fields say that RoCE has no use for, or only the network. */
+static void odd_fields(long ipv4)
+{
+	static const uint32_t odd[] = { 0, 1, 0x7f, 0x80, 0xfffff, UINT32_MAX };
+	struct ud_env u;
+
+	ud_open(&u, NULL);
+	ud_use_gid(&u.e.dev, ipv4);
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
+		struct ibv_ah_attr path = ud_path(&u.e.dev, &u.e.dev.gid);
+
+		path.dlid = (uint16_t)odd[i];
+		path.sl = (uint8_t)odd[i];
+		path.src_path_bits = (uint8_t)odd[i];
+		path.static_rate = (uint8_t)odd[i];
+		path.grh.hop_limit = (uint8_t)odd[i];
+		path.grh.traffic_class = (uint8_t)odd[i];
+		path.grh.flow_label = odd[i];
+		check_errno(ibv_destroy_ah(u.ah), 0, "ibv_destroy_ah");
+		u.ah = create(&u, &path);
+		check(u.ah, "fields of %#x: %s", odd[i], strerror(errno));
+		qp_fill(&u.e);
+		ud_recv(&u, RECV_ID, 0, 100);
+		ud_send(&u, 0, 100, UD_QKEY);
+		ud_expect(&u, RECV_ID, 0, 0, 100, NULL);
+	}
+	ud_close(&u);
+}
+
+static bool has_gid(const struct rdma_dev *dev, int index, bool ipv4)
+{
+	static const union ibv_gid none;
+	union ibv_gid gid;
+
+	return !ibv_query_gid(dev->ctx, dev->port, index, &gid) &&
+	       memcmp(&gid, &none, sizeof(gid)) && ud_is_ipv4(&gid) == ipv4;
+}
+
+/* Of an index that is in use, or of none. */
+static void every_index(long arg)
+{
+	struct ibv_ah_attr path;
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	path = ud_path(&u.e.dev, &u.e.dev.gid);
+	for (int i = 0; i < 256; i++) {
+		struct ibv_ah *ah;
+
+		path.grh.sgid_index = (uint8_t)i;
+		ah = create(&u, &path);
+		check(!ah || has_gid(&u.e.dev, i, ud_is_ipv4(&u.e.dev.gid)),
+		      "index %d names no address", i);
+		if (ah)
+			check_errno(ibv_destroy_ah(ah), 0, "ibv_destroy_ah");
+	}
+	ud_close(&u);
+}
+
+static union ibv_gid address(bool ipv4, const char *name)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	inet_pton(ipv4 ? AF_INET : AF_INET6, name, gid.raw + (ipv4 ? 12 : 0));
+	return gid;
+}
+
+/* No datagram goes to everybody, and none to nobody. */
+static void not_a_peer(long ipv4)
+{
+	static const char *const names[2][3] = {
+		{ "::", "::ffff:0.0.0.0", "::ffff:255.255.255.255" },
+		{ "0.0.0.0", "255.255.255.255", "0.1.2.3" },
+	};
+	struct ud_env u;
+
+	ud_open(&u, NULL);
+	ud_use_gid(&u.e.dev, ipv4);
+	for (size_t i = 0; i < ARRAY_SIZE(names[0]); i++) {
+		union ibv_gid dgid = address(ipv4, names[ipv4][i]);
+		struct ibv_ah_attr path = ud_path(&u.e.dev, &dgid);
+
+		check(!create(&u, &path), "to %s", names[ipv4][i]);
+	}
+	ud_close(&u);
+}
+
+/* In another order than they were made in; the device has as many as before. */
+static void many(long arg)
+{
+	struct ibv_ah **ahs = calloc(MANY, sizeof(*ahs));
+	struct ud_env u;
+
+	(void)arg;
+	check(ahs, "memory");
+	ud_open(&u, NULL);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < MANY; i++)
+			ahs[i] = ud_ah(&u.e.a);
+		for (size_t i = 0; i < MANY; i++) {
+			size_t at = (i * 7 + (size_t)round) % MANY;
+
+			check_errno(ibv_destroy_ah(ahs[at]), 0, "ibv_destroy_ah");
+		}
+	}
+	ud_expect_lost(&u);
+	ud_close(&u);
+	free(ahs);
+}
+
+void qp_ah_cases(void)
+{
+	static const char *const name[] = { "ipv6", "ipv4" };
+
+	for (long ipv4 = 1; ipv4 >= 0; ipv4--) {
+		ktap_add("ibv_create_ah(3)", odd_fields, ipv4, 0, "ud.ah-odd-fields.%s",
+			 name[ipv4]);
+		ktap_add("ibv_create_ah(3)", not_a_peer, ipv4, 0, "ud.ah-not-a-peer.%s",
+			 name[ipv4]);
+	}
+	ktap_add("ibv_create_ah(3)", every_index, 0, 60, "ud.ah-every-index");
+	ktap_add("ibv_create_ah(3)", many, 0, 60, "ud.ah-many");
+}
