@@ -31,5 +31,6 @@ wire_up() {
 trap 'rm -rf "$scratch"; ip link delete near 2>/dev/null; ip netns delete far 2>/dev/null' EXIT
 wire_up
 need_device
+modprobe rdma_ucm
 /usr/bin/python3 -B "$here/packets.py" "$dev" "$(gid_index "$dev" "$SMW_ADDR")" \
 	"$(gid_index "$dev" "$SMW_ADDR6")" "${SMW_TEST_PACKETS:-}"
