@@ -17,18 +17,19 @@
 /*
  * The interface that packets leave by: the one that has the source address,
  * which for a VLAN or bond is not the link's own. 0, any, where the peer is this
- * host. Negative where the address is gone.
+ * host. Negative where the address is gone: routes to this host do not ask whose it is.
  */
 static int output_ifindex(const struct smw_av *av, bool target_is_local)
 {
 	struct net_device *netdev;
 	int ifindex;
 
-	if (target_is_local)
-		return 0;
 	rcu_read_lock();
 	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid);
-	ifindex = IS_ERR(netdev) ? -ENETUNREACH : netdev->ifindex;
+	if (IS_ERR(netdev))
+		ifindex = -ENETUNREACH;
+	else
+		ifindex = target_is_local ? 0 : netdev->ifindex;
 	rcu_read_unlock();
 	return ifindex;
 }

@@ -14,6 +14,7 @@ of a bystander are never touched.
     packets_answer.py    responses, to a queue pair that asked
     packets_uc.py        a UC queue pair, which drops in silence
     packets_ud.py        a UD queue pair, which listens to everyone
+    packets_source.py    an address that goes, under those who send from it
     packets_mad.py       management datagrams, for the RDMA core's connection manager
 """
 
@@ -30,6 +31,7 @@ import packets_key
 import packets_mad
 import packets_order
 import packets_replay
+import packets_source
 import packets_uc
 import packets_ud
 import wire as w
@@ -117,7 +119,7 @@ class Suite:
 
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
-                     packets_answer, packets_uc, packets_ud, packets_mad):
+                     packets_answer, packets_uc, packets_ud, packets_source, packets_mad):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')

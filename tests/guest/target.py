@@ -103,8 +103,8 @@ class Target:
         self.wire.version = version
         self.wire.drain()
 
-    def path(self, version):
-        peer = self.wire.pairs[version][1]
+    def path(self, version, peer=None):
+        peer = peer or self.wire.pairs[version][1]
         if version == 4:
             peer = b'\0' * 10 + b'\xff\xff' + peer
         route = GlobalRoute(dgid=gid(peer), sgid_index=self.device.gid_index[version])
@@ -167,10 +167,14 @@ class Target:
         self.qp.post_recv(RecvWR(num_sge=1, sg=[SGE(self.local.buf + offset, length,
                                                     self.local.lkey)]))
 
-    def post(self, opcode, length):
+    def request(self, opcode, length):
         """A request from or to the first bytes of the local memory."""
-        wr = SendWR(opcode=opcode, num_sge=1,
-                    sg=[SGE(self.local.buf, length, self.local.lkey)])
+        return SendWR(opcode=opcode, num_sge=1,
+                      sg=[SGE(self.local.buf, length, self.local.lkey)])
+
+    def post(self, opcode, length):
+        """Post one, to memory of the peer's where it names any."""
+        wr = self.request(opcode, length)
         if opcode in (e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_ATOMIC_CMP_AND_SWP):
             wr.set_wr_atomic(rkey=1, addr=0x1000, compare_add=1, swap=2)
         elif opcode != e.IBV_WR_SEND:
