@@ -97,6 +97,7 @@ static void smw_access_check__rows(struct kunit *test)
 {
 	static const u32 operations[] = {
 		SMW_REMOTE_WRITE, SMW_REMOTE_READ, SMW_REMOTE_ATOMIC,
+		SMW_FLUSH_GLOBAL, SMW_FLUSH_PERSISTENT, SMW_FLUSH_RIGHTS,
 	};
 	const struct access_row *row = test->param_value;
 	u8 kinds = row->kinds ? row->kinds : WINDOW_1 | WINDOW_2 | REGION;
@@ -136,6 +137,29 @@ static void smw_access_check__every_right(struct kunit *test)
 						    facts.needed, facts.rights,
 						    facts.qp_rights);
 			}
+}
+
+/* 4: a FLUSH that asks for two guarantees needs both rights, of both. */
+static void smw_access_check__all_that_is_needed(struct kunit *test)
+{
+	static const struct access_row good;
+	struct smw_access_facts facts = access_facts(&good, WINDOW_2, SMW_FLUSH_RIGHTS);
+	enum smw_reason want;
+	u32 rights, qp_rights;
+
+	for (rights = 0; rights < 4; rights++)
+		for (qp_rights = 0; qp_rights < 4; qp_rights++) {
+			want = SMW_OK;
+			if (qp_rights != 3)
+				want = SMW_ACCESS_QP_RIGHT;
+			if (rights != 3)
+				want = SMW_ACCESS_RIGHT;
+			facts.rights = rights * SMW_FLUSH_GLOBAL;
+			facts.qp_rights = qp_rights * SMW_FLUSH_GLOBAL;
+			KUNIT_EXPECT_EQ_MSG(test, smw_access_check(&facts), want,
+					    "rights %#x QP %#x", facts.rights,
+					    facts.qp_rights);
+		}
 }
 
 /* An operation that needs no right is no operation. */
@@ -181,6 +205,10 @@ static const struct access_range_row access_range_rows[] = {
 	  SMW_OK },
 	{ "5: window that ends at 2^64: past it", TOP - 0xff, 0x100, TOP, 2,
 	  SMW_ACCESS_RANGE },
+	{ "5: a FLUSH of no bytes", 0x10000, 0x100, 0x10080, 0, SMW_OK },
+	{ "5: a FLUSH of no bytes at the end", 0x10000, 0x100, 0x10100, 0, SMW_OK },
+	{ "5: a FLUSH of no bytes before", 0x10000, 0x100, 0xffff, 0, SMW_ACCESS_RANGE },
+	{ "5: a FLUSH of no bytes behind", 0x10000, 0x100, 0x10101, 0, SMW_ACCESS_RANGE },
 	{ "5: zero based: offset 0", 0, 0x100, 0, 0x100, SMW_OK },
 	{ "5: zero based: last byte", 0, 0x100, 0xff, 1, SMW_OK },
 	{ "5: zero based: past the end", 0, 0x100, 0x100, 1, SMW_ACCESS_RANGE },
@@ -244,6 +272,7 @@ static void smw_access_check__order(struct kunit *test)
 static struct kunit_case access_cases[] = {
 	KUNIT_CASE_PARAM(smw_access_check__rows, access_gen_params),
 	KUNIT_CASE(smw_access_check__every_right),
+	KUNIT_CASE(smw_access_check__all_that_is_needed),
 	KUNIT_CASE(smw_access_check__nothing_needed),
 	KUNIT_CASE_PARAM(smw_access_check__range, access_range_gen_params),
 	KUNIT_CASE(smw_access_check__order),

@@ -138,6 +138,23 @@ static const struct bind_row bind_rows[] = {
 	{ "IW: no rights on a read-only region", SMW_OK,
 	  .region_lacks = SMW_LOCAL_WRITE },
 
+	{ "FLUSH: of a region that has it", SMW_OK,
+	  .region_rights = SMW_FLUSH_GLOBAL, .rights = SMW_FLUSH_GLOBAL },
+	{ "FLUSH: needs no LOCAL_WRITE", SMW_OK, .region_lacks = SMW_LOCAL_WRITE,
+	  .region_rights = SMW_FLUSH_GLOBAL, .rights = SMW_FLUSH_GLOBAL },
+	{ "FLUSH: of a region that has it not", SMW_BIND_FLUSH,
+	  .rights = SMW_FLUSH_GLOBAL },
+	{ "FLUSH: all other rights do not stand in", SMW_BIND_FLUSH,
+	  .region_rights = SMW_WINDOW_RIGHTS, .rights = SMW_FLUSH_GLOBAL },
+	{ "FLUSH: persistent of a region that is not", SMW_BIND_FLUSH,
+	  .region_rights = SMW_FLUSH_GLOBAL, .rights = SMW_FLUSH_PERSISTENT },
+	{ "FLUSH: both of a region that is not persistent", SMW_BIND_FLUSH,
+	  .region_rights = SMW_FLUSH_GLOBAL, .rights = SMW_FLUSH_RIGHTS },
+	{ "FLUSH: both of a region that has both", SMW_OK,
+	  .region_rights = SMW_FLUSH_RIGHTS, .rights = SMW_FLUSH_RIGHTS },
+	{ "FLUSH: the region's alone gives the window none", SMW_OK,
+	  .region_rights = SMW_FLUSH_RIGHTS, .rights = SMW_REMOTE_READ },
+
 	{ "flags: LOCAL_WRITE is allowed and grants nothing", SMW_OK,
 	  .rights = SMW_LOCAL_WRITE },
 	{ "flags: MW_BIND is no window right", SMW_BIND_FLAGS,
@@ -286,8 +303,9 @@ static void smw_bind_check__every_flag(struct kunit *test)
 	for (type = SMW_WINDOW_TYPE_1; type <= SMW_WINDOW_TYPE_2; type++) {
 		struct smw_bind_facts facts = bind_facts(&good, type);
 
-		/* local write, which grants nothing; write, read, atomic */
-		allowed = BIT(0) | BIT(1) | BIT(2) | BIT(3);
+		facts.region_rights |= SMW_FLUSH_RIGHTS;
+		/* local write, which grants nothing; write, read, atomic; flushes */
+		allowed = BIT(0) | BIT(1) | BIT(2) | BIT(3) | BIT(8) | BIT(9);
 		if (type == SMW_WINDOW_TYPE_2)
 			allowed |= BIT(5); /* zero based */
 		for (flags = 0; flags < 0x10000; flags++) {

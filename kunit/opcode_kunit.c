@@ -19,6 +19,7 @@
 #define DATA	SMW_OP_PAYLOAD
 #define RECV	SMW_OP_RECV
 #define DETH	SMW_OP_DETH
+#define FETH	SMW_OP_FETH
 
 struct opcode_row {
 	const char *desc;
@@ -64,6 +65,7 @@ static const struct opcode_row opcode_rows[] = {
 	  REQ | END | IETH | DATA | RECV },
 	{ "RC SEND Only with Invalidate", 0x17, SMW_KIND_SEND, 16,
 	  REQ | START | END | IETH | DATA | RECV },
+	{ "RC FLUSH", 0x1c, SMW_KIND_FLUSH, 32, REQ | START | END | FETH | RETH },
 	{ "RC ATOMIC WRITE", 0x1d, SMW_KIND_ATOMIC_WRITE, 28,
 	  REQ | START | END | RETH | DATA },
 	{ "UC SEND First", 0x20, SMW_KIND_SEND, 12, REQ | START | DATA },

@@ -35,6 +35,8 @@ static struct smw_packet packet_sample(u8 opcode, u32 payload_len)
 		.span = 1,
 		.qkey = 0x8fedcba1,
 		.source_qpn = 0x8765cd,
+		.placement = 0x9,
+		.selectivity = 0x3,
 		.va = 0x8123456789abcdefULL,
 		.rkey = 0x90abcd01,
 		.length = 0x80000001,
@@ -69,6 +71,7 @@ struct bytes_row {
 /* What follows the first two bytes of the BTH. */
 #define BTH_BYTES "\x80\x01\x00\x81\x23\x45\x80\x8a\xbc\xdf"
 #define DETH_BYTES "\x8f\xed\xcb\xa1\x00\x87\x65\xcd"
+#define FETH_BYTES "\x00\x00\x00\x39"
 #define RETH_BYTES \
 	"\x81\x23\x45\x67\x89\xab\xcd\xef\x90\xab\xcd\x01\x80\x00\x00\x01"
 #define ATOMICETH_BYTES \
@@ -89,6 +92,7 @@ static const struct bytes_row bytes_rows[] = {
 	{ "BTH, RETH", 0x0c, 0, 28, "\x0c\xc0" BTH_BYTES RETH_BYTES },
 	{ "BTH, RETH, ImmDt", 0x0b, 8, 32,
 	  "\x0b\xc0" BTH_BYTES RETH_BYTES IMM_BYTES },
+	{ "BTH, FETH, RETH", 0x1c, 0, 32, "\x1c\xc0" BTH_BYTES FETH_BYTES RETH_BYTES },
 	{ "BTH, DETH", 0x64, 1, 20, "\x64\xf0" BTH_BYTES DETH_BYTES },
 	{ "BTH, DETH, ImmDt", 0x65, 0, 24, "\x65\xc0" BTH_BYTES DETH_BYTES IMM_BYTES },
 	{ "BTH, AtomicETH", 0x13, 0, 40, "\x13\xc0" BTH_BYTES ATOMICETH_BYTES },
@@ -140,6 +144,8 @@ static void build_masks_wide_fields(struct kunit *test, u8 opcode)
 	wide.psn |= 0xff000000;
 	wide.msn |= 0xff000000;
 	wide.source_qpn |= 0xff000000;
+	wide.placement |= 0xf0;
+	wide.selectivity |= 0xfc;
 	smw_packet_build(&narrow, want);
 	smw_packet_build(&wide, got);
 	KUNIT_EXPECT_MEMEQ(test, got, want, sizeof(got));
@@ -149,6 +155,7 @@ static void smw_packet_build__masks_wide_fields(struct kunit *test)
 {
 	build_masks_wide_fields(test, SMW_RC_ACKNOWLEDGE);
 	build_masks_wide_fields(test, SMW_OPCODE_UD | SMW_RC_SEND_ONLY);
+	build_masks_wide_fields(test, SMW_RC_FLUSH);
 }
 
 static void expect_same_fields(struct kunit *test, const struct smw_packet *got,
@@ -170,6 +177,10 @@ static void expect_same_fields(struct kunit *test, const struct smw_packet *got,
 	if (flags & SMW_OP_DETH) {
 		KUNIT_EXPECT_EQ(test, got->qkey, want->qkey);
 		KUNIT_EXPECT_EQ(test, got->source_qpn, want->source_qpn);
+	}
+	if (flags & SMW_OP_FETH) {
+		KUNIT_EXPECT_EQ(test, got->placement, want->placement);
+		KUNIT_EXPECT_EQ(test, got->selectivity, want->selectivity);
 	}
 	if (flags & (SMW_OP_RETH | SMW_OP_ATOMICETH)) {
 		KUNIT_EXPECT_EQ(test, got->va, want->va);
@@ -414,6 +425,20 @@ static void smw_packet_parse__ignores_variant_bits(struct kunit *test)
 	expect_same_fields(test, &packet, &sample);
 }
 
+static void smw_packet_parse__ignores_reserved_bits_of_feth(struct kunit *test)
+{
+	struct smw_packet sample = packet_sample(SMW_RC_FLUSH, 0);
+	struct smw_packet packet;
+	u32 total;
+	u8 *bytes = packet_bytes(test, &sample, &total);
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	memset(bytes + SMW_BTH_LEN, 0xff, SMW_FETH_LEN - 1);
+	bytes[SMW_BTH_LEN + SMW_FETH_LEN - 1] |= 0xc0;
+	KUNIT_ASSERT_EQ(test, smw_packet_parse(&packet, bytes, total, total), SMW_OK);
+	expect_same_fields(test, &packet, &sample);
+}
+
 static void smw_packet_parse__flags_one_by_one(struct kunit *test)
 {
 	u32 i, total;
@@ -447,6 +472,7 @@ static struct kunit_case packet_cases[] = {
 	KUNIT_CASE(smw_packet_parse__unknown_version),
 	KUNIT_CASE(smw_packet_parse__every_pad),
 	KUNIT_CASE(smw_packet_parse__ignores_variant_bits),
+	KUNIT_CASE(smw_packet_parse__ignores_reserved_bits_of_feth),
 	KUNIT_CASE(smw_packet_parse__flags_one_by_one),
 	{}
 };

@@ -60,6 +60,7 @@ static const struct order_row order_rows[] = {
 	{ "READ Request stands alone", SMW_RC_READ_REQUEST, "N" },
 	{ "CmpSwap stands alone", SMW_RC_COMPARE_SWAP, "N" },
 	{ "FetchAdd stands alone", SMW_RC_FETCH_ADD, "N" },
+	{ "FLUSH stands alone", SMW_RC_FLUSH, "N" },
 	{ "ATOMIC WRITE stands alone", SMW_RC_ATOMIC_WRITE, "N" },
 	{ "READ Response First is no request", SMW_RC_READ_RESPONSE_FIRST, "" },
 	{ "READ Response Middle is no request", SMW_RC_READ_RESPONSE_MIDDLE, "" },
@@ -133,6 +134,7 @@ static const struct length_row length_rows[] = {
 	{ "WRITE Only may be empty", SMW_RC_WRITE_ONLY, 1, 0, 1024 },
 	{ "WRITE Only with Immediate may be empty", SMW_RC_WRITE_ONLY_IMM, 1, 0, 1024 },
 	{ "READ Request carries nothing", SMW_RC_READ_REQUEST, 1, 0, 0 },
+	{ "FLUSH carries nothing", SMW_RC_FLUSH, 1, 0, 0 },
 	/* That it is eight bytes is the responder's to know. */
 	{ "ATOMIC WRITE is one packet", SMW_RC_ATOMIC_WRITE, 1, 0, 1024 },
 	{ "CmpSwap carries nothing", SMW_RC_COMPARE_SWAP, 1, 0, 0 },
@@ -190,6 +192,52 @@ static void smw_respond_length__span_beyond_32_bits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, judge_length(&row, 0x400000, 0), SMW_BAD_LENGTH);
 }
 
+struct flush_row {
+	const char *desc;
+	u8 placement;
+	u8 selectivity;
+	u32 length;
+	bool want;
+};
+
+static const struct flush_row flush_rows[] = {
+	{ "A19.4.1: global, of a range", 1, 0, 4096, true },
+	{ "A19.4.1: persistent, of a range", 2, 0, 4096, true },
+	{ "A19.4.1: both at once", 3, 0, 4096, true },
+	{ "A19.4.1: of the whole region", 1, 1, 0, true },
+	{ "A19.4.1: a range of no bytes", 1, 0, 0, true },
+	{ "A19.4.1: the longest range", 1, 0, 0x7fffffff, true },
+	{ "A19.4.1: a byte longer", 1, 0, 0x80000000, false },
+	{ "A19.4.1: the longest that a RETH can say", 1, 0, 0xffffffff, false },
+	{ "A19.4.1: of the whole region the length is ignored", 1, 1, 0xffffffff, true },
+	{ "no placement", 0, 0, 4096, false },
+	{ "no placement, of the whole region", 0, 1, 0, false },
+};
+
+KUNIT_ARRAY_PARAM_DESC(flush, flush_rows, desc);
+
+static void smw_flush_exists__rows(struct kunit *test)
+{
+	const struct flush_row *row = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, smw_flush_exists(row->placement, row->selectivity, row->length),
+			row->want);
+}
+
+/* Reserved values, up to those that have no room on the wire. */
+static void smw_flush_exists__every_byte(struct kunit *test)
+{
+	u32 placement, selectivity;
+
+	for (placement = 0; placement < 256; placement++)
+		for (selectivity = 0; selectivity < 256; selectivity++)
+			KUNIT_EXPECT_EQ_MSG(test, smw_flush_exists(placement, selectivity, 1),
+					    placement >= 1 && placement <= 3 &&
+					    selectivity <= 1,
+					    "placement %u selectivity %u", placement,
+					    selectivity);
+}
+
 struct count_row {
 	const char *desc;
 	u32 length;
@@ -236,6 +284,8 @@ static struct kunit_case respond_cases[] = {
 	KUNIT_CASE_PARAM(smw_respond_length__rows, length_gen_params),
 	KUNIT_CASE(smw_respond_length__span_of_nothing),
 	KUNIT_CASE(smw_respond_length__span_beyond_32_bits),
+	KUNIT_CASE_PARAM(smw_flush_exists__rows, flush_gen_params),
+	KUNIT_CASE(smw_flush_exists__every_byte),
 	KUNIT_CASE_PARAM(smw_packet_count__rows, count_gen_params),
 	KUNIT_CASE(smw_packet_count__fits_the_psn_window),
 	{}

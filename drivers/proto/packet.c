@@ -33,6 +33,10 @@
 #define DETH_QKEY	0
 #define DETH_QPN	4	/* with eight reserved bits above */
 
+/* FETH, with 26 reserved bits above */
+#define FETH_PLACEMENT		GENMASK(3, 0)
+#define FETH_SELECTIVITY	GENMASK(5, 4)
+
 /* RETH */
 #define RETH_VA		0
 #define RETH_RKEY	8
@@ -71,6 +75,13 @@ static void smw_extensions_read(struct smw_packet *packet, const u8 *from)
 		packet->source_qpn = FIELD_GET(BTH_QPN_MASK,
 					       get_unaligned_be32(from + DETH_QPN));
 		from += SMW_DETH_LEN;
+	}
+	if (flags & SMW_OP_FETH) {
+		u32 feth = get_unaligned_be32(from);
+
+		packet->placement = FIELD_GET(FETH_PLACEMENT, feth);
+		packet->selectivity = FIELD_GET(FETH_SELECTIVITY, feth);
+		from += SMW_FETH_LEN;
 	}
 	if (flags & SMW_OP_RETH) {
 		packet->va = get_unaligned_be64(from + RETH_VA);
@@ -162,6 +173,11 @@ static void smw_extensions_write(const struct smw_packet *packet, u8 *to)
 		put_unaligned_be32(packet->qkey, to + DETH_QKEY);
 		put_unaligned_be32(packet->source_qpn & BTH_QPN_MASK, to + DETH_QPN);
 		to += SMW_DETH_LEN;
+	}
+	if (flags & SMW_OP_FETH) {
+		put_unaligned_be32(FIELD_PREP(FETH_PLACEMENT, packet->placement) |
+				   FIELD_PREP(FETH_SELECTIVITY, packet->selectivity), to);
+		to += SMW_FETH_LEN;
 	}
 	if (flags & SMW_OP_RETH) {
 		put_unaligned_be64(packet->va, to + RETH_VA);

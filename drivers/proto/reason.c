@@ -132,6 +132,10 @@ static const struct smw_reason_info smw_reasons[] = {
 		"bad-alignment", "atomic target is not 8-byte aligned",
 		INVALID_REQUEST,
 	},
+	[SMW_BAD_FLUSH] = {
+		"bad-flush", "FLUSH of a placement, selectivity or length there is not",
+		INVALID_REQUEST,
+	},
 	[SMW_BAD_MESSAGE] = {
 		"bad-message", "message is longer than 2^31 bytes",
 		INVALID_REQUEST,
@@ -235,6 +239,9 @@ static const struct smw_reason_info smw_reasons[] = {
 		"remote write and atomic need local write in the region",
 		BIND_ERROR,
 	},
+	[SMW_BIND_FLUSH] = {
+		"bind-flush", "region does not have the FLUSH rights", BIND_ERROR,
+	},
 	[SMW_BIND_FLAGS] = {
 		"bind-flags", "access flags are not allowed for the window type",
 		BIND_ERROR,
@@ -280,6 +287,10 @@ static const struct smw_reason_info smw_reasons[] = {
 	},
 	[SMW_WQE_SGES] = {
 		"wqe-sges", "more sges than the queue was made for",
+		BAD_WORK_REQUEST,
+	},
+	[SMW_WQE_FLUSH] = {
+		"wqe-flush", "FLUSH of a placement, selectivity or length there is not",
 		BAD_WORK_REQUEST,
 	},
 	[SMW_WQE_AH] = {

@@ -64,6 +64,21 @@ enum smw_reason smw_respond_length(const struct smw_packet *packet, u32 mtu)
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_respond_length);
 
+bool smw_flush_exists(u8 placement, u8 selectivity, u32 length)
+{
+	if (!placement || placement & ~(SMW_PLACE_GLOBAL | SMW_PLACE_PERSISTENT))
+		return false;
+	switch (selectivity) {
+	case SMW_SELECT_RANGE:
+		return length <= SMW_FLUSH_RANGE_MAX;
+	case SMW_SELECT_REGION:
+		return true;
+	default:
+		return false;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(smw_flush_exists);
+
 u32 smw_packet_count(u32 length, u32 mtu)
 {
 	return length ? (length - 1) / mtu + 1 : 1;

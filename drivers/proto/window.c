@@ -27,10 +27,12 @@ static bool smw_bind_key_matches(const struct smw_bind_facts *facts)
 
 static u32 smw_bind_flags_allowed(u8 type)
 {
+	u32 allowed = SMW_WINDOW_RIGHTS | SMW_FLUSH_RIGHTS | SMW_WINDOW_NO_RIGHTS;
+
 	if (type == SMW_WINDOW_TYPE_2)
-		return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS | SMW_ZERO_BASED;
+		return allowed | SMW_ZERO_BASED;
 	/* o10-36.2.2: type 1 is never zero based */
-	return SMW_WINDOW_RIGHTS | SMW_WINDOW_NO_RIGHTS;
+	return allowed;
 }
 
 static enum smw_reason smw_bind_check_region(const struct smw_bind_facts *facts)
@@ -48,6 +50,8 @@ static enum smw_reason smw_bind_check_region(const struct smw_bind_facts *facts)
 	if ((facts->rights & writing) && /* C10-74 */
 	    !(facts->region_rights & SMW_LOCAL_WRITE))
 		return SMW_BIND_LOCAL_WRITE;
+	if (facts->rights & SMW_FLUSH_RIGHTS & ~facts->region_rights)
+		return SMW_BIND_FLUSH;
 	if (facts->rights & ~smw_bind_flags_allowed(facts->type))
 		return SMW_BIND_FLAGS;
 	if (!facts->length) /* o10-37.2.40; for type 1 it unbinds */
@@ -70,6 +74,12 @@ enum smw_reason smw_bind_check(const struct smw_bind_facts *facts)
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_bind_check);
 
+/* All that is needed; an operation that needs nothing is none. */
+static bool smw_grants(u32 rights, u32 needed)
+{
+	return needed && !(needed & ~rights);
+}
+
 enum smw_reason smw_access_check(const struct smw_access_facts *facts)
 {
 	if (facts->used_key != facts->key)
@@ -81,9 +91,9 @@ enum smw_reason smw_access_check(const struct smw_access_facts *facts)
 	if (facts->is_window && facts->type != SMW_WINDOW_TYPE_1 &&
 	    !facts->same_qp)
 		return SMW_ACCESS_QP;
-	if (!(facts->rights & facts->needed))
+	if (!smw_grants(facts->rights, facts->needed))
 		return SMW_ACCESS_RIGHT;
-	if (!(facts->qp_rights & facts->needed))
+	if (!smw_grants(facts->qp_rights, facts->needed))
 		return SMW_ACCESS_QP_RIGHT;
 	if (!smw_range_within(facts->start, facts->length, facts->va,
 			      facts->bytes))

@@ -37,6 +37,7 @@ enum smw_opcode {
 	SMW_RC_FETCH_ADD = 0x14,
 	SMW_RC_SEND_LAST_INV = 0x16,
 	SMW_RC_SEND_ONLY_INV = 0x17,
+	SMW_RC_FLUSH = 0x1c,
 	SMW_RC_ATOMIC_WRITE = 0x1d,
 };
 
@@ -52,6 +53,7 @@ enum smw_op_kind {
 	SMW_KIND_READ,
 	SMW_KIND_ATOMIC,
 	SMW_KIND_ATOMIC_WRITE,
+	SMW_KIND_FLUSH,
 	SMW_KIND_READ_RESPONSE,
 	SMW_KIND_ACK,
 	SMW_KIND_ATOMIC_ACK,
@@ -70,6 +72,7 @@ enum smw_op_kind {
 #define SMW_OP_PAYLOAD	BIT(9)	/* may carry payload */
 #define SMW_OP_RECV	BIT(10)	/* consumes a receive work request at its end */
 #define SMW_OP_DETH	BIT(11)
+#define SMW_OP_FETH	BIT(12)
 
 /**
  * struct smw_opcode_info - constant facts about one opcode

@@ -5,6 +5,7 @@
 #ifndef SMW_PACKET_H
 #define SMW_PACKET_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 #include <smw/opcode.h>
 #include <smw/reason.h>
@@ -12,6 +13,7 @@
 /* Bytes of the headers (IBTA 9.2 and 9.3) and of what follows the payload. */
 #define SMW_BTH_LEN 12
 #define SMW_DETH_LEN 8
+#define SMW_FETH_LEN 4
 #define SMW_RETH_LEN 16
 #define SMW_ATOMICETH_LEN 28
 #define SMW_AETH_LEN 4
@@ -21,6 +23,17 @@
 #define SMW_ICRC_LEN 4
 /* The longest header of all is BTH + AtomicETH. */
 #define SMW_HEADER_MAX (SMW_BTH_LEN + SMW_ATOMICETH_LEN)
+
+/* FETH placement type: what a FLUSH guarantees; one of these or both (A19.4.1). */
+#define SMW_PLACE_GLOBAL	BIT(0)	/* visible to all */
+#define SMW_PLACE_PERSISTENT	BIT(1)
+
+/* FETH selectivity level: of which memory. */
+#define SMW_SELECT_RANGE	0	/* what the RETH names */
+#define SMW_SELECT_REGION	1	/* all of what the key names */
+
+/* The longest range, bytes. */
+#define SMW_FLUSH_RANGE_MAX	(BIT(31) - 1)
 
 /* What a datagram's receiver finds in front of the payload. */
 #define SMW_GRH_LEN 40
@@ -33,6 +46,8 @@
  * @ack_request: BTH AckReq bit
  * @syndrome: AETH syndrome byte
  * @pad: BTH pad count, 0 to 3; set by the parser, computed by the builder
+ * @placement: FETH placement type, 4 bits
+ * @selectivity: FETH selectivity level, 2 bits
  * @pkey: BTH partition key
  * @qpn: destination QP number, 24 bits
  * @psn: PSN of the first packet covered, 24 bits
@@ -45,7 +60,7 @@
  *       its payload; set by the carrier
  * @va: RETH or AtomicETH remote virtual address
  * @rkey: RETH or AtomicETH remote key
- * @length: RETH DMA length, bytes
+ * @length: RETH DMA length, bytes; of a FLUSH, those of its range
  * @swap_add: AtomicETH swap or add operand
  * @compare: AtomicETH compare operand
  * @original: AtomicAckETH original data
@@ -62,6 +77,8 @@ struct smw_packet {
 	bool ack_request;
 	u8 syndrome;
 	u8 pad;
+	u8 placement;
+	u8 selectivity;
 	u16 pkey;
 	u32 qpn;
 	u32 psn;

@@ -31,6 +31,7 @@ enum smw_reason {
 	SMW_BAD_LENGTH,		/* payload not as long as opcode or RETH demand */
 	SMW_BAD_RD_ATOMIC,	/* more READs and atomics than the responder's depth */
 	SMW_BAD_ALIGNMENT,	/* atomic target not 8-byte aligned */
+	SMW_BAD_FLUSH,		/* of a placement, selectivity or length that there is not */
 	SMW_BAD_MESSAGE,	/* DMA length over 2^31 */
 
 	/* Receive side. */
@@ -63,6 +64,7 @@ enum smw_reason {
 	SMW_BIND_ZERO_BASED_REGION,
 	SMW_BIND_REGION_RIGHT,	/* region lacks MW_BIND (C10-73) */
 	SMW_BIND_LOCAL_WRITE,	/* write or atomic need LOCAL_WRITE (C10-74) */
+	SMW_BIND_FLUSH,		/* FLUSH rights that the region has not */
 	SMW_BIND_FLAGS,		/* access flags not allowed for the type */
 	SMW_BIND_RANGE,		/* not inside the region (C10-75) */
 	SMW_BIND_LENGTH,	/* type 2 of length 0 (o10-37.2.40) */
@@ -79,6 +81,7 @@ enum smw_reason {
 	/* A work request that cannot be executed. */
 	SMW_WQE_OPCODE,		/* unknown or kernel-only opcode */
 	SMW_WQE_SGES,		/* more sges than the queue was made for */
+	SMW_WQE_FLUSH,		/* as SMW_BAD_FLUSH */
 	SMW_WQE_AH,		/* no such address handle in the QP's domain */
 	SMW_WQE_LENGTH,		/* inline, atomic or message length out of range */
 

@@ -49,6 +49,19 @@ enum smw_reason smw_respond_order(u8 message, const struct smw_opcode_info *op);
 enum smw_reason smw_respond_length(const struct smw_packet *packet, u32 mtu);
 
 /**
+ * smw_flush_exists() - is there a FLUSH of this kind? (A19.4.1)
+ * @placement: placement type, any byte
+ * @selectivity: selectivity level, any byte
+ * @length: bytes of its range, where @selectivity is SMW_SELECT_RANGE
+ *
+ * What asks for a guarantee that nobody can give must not be answered with success
+ * (oA19-1), and what asks for none needs no right, so that none would be checked.
+ *
+ * Return: true where the values are neither reserved nor empty.
+ */
+bool smw_flush_exists(u8 placement, u8 selectivity, u32 length);
+
+/**
  * smw_packet_count() - packets that a message of a length takes
  * @length: message bytes
  * @mtu: path MTU, a power of two from 256 to 4096

@@ -17,9 +17,14 @@
 #define SMW_REMOTE_ATOMIC	BIT(3)
 #define SMW_MW_BIND		BIT(4)
 #define SMW_ZERO_BASED		BIT(5)
+#define SMW_FLUSH_GLOBAL	BIT(8)
+#define SMW_FLUSH_PERSISTENT	BIT(9)
 
-/* What a window can grant. */
+/* What a window can grant of any region, ... */
 #define SMW_WINDOW_RIGHTS (SMW_REMOTE_WRITE | SMW_REMOTE_READ | SMW_REMOTE_ATOMIC)
+
+/* ... and what of a region that has it: it says what the memory is good for. */
+#define SMW_FLUSH_RIGHTS (SMW_FLUSH_GLOBAL | SMW_FLUSH_PERSISTENT)
 
 /* What a bind may ask for besides; it grants a peer nothing. Applications pass
  * LOCAL_WRITE out of habit, and rdma-core's own tests do.
@@ -97,13 +102,15 @@ enum smw_reason smw_bind_check(const struct smw_bind_facts *facts);
  * @same_pd: QP PD == window or region PD
  * @same_qp: type 2 window: bound to this very QP; ignored otherwise
  * @rights: SMW_* rights of the window or region
- * @qp_rights: SMW_REMOTE_* rights of the QP
- * @needed: the one right the operation needs: SMW_REMOTE_{WRITE,READ,ATOMIC}
+ * @qp_rights: SMW_REMOTE_* and SMW_FLUSH_* rights of the QP
+ * @needed: all rights that the operation needs: SMW_REMOTE_{WRITE,READ,ATOMIC}, or
+ *          one or both of SMW_FLUSH_*; never none
  * @start: first byte of the window or region as a remote peer addresses it
  *         (0 where zero based)
  * @length: bytes of it
  * @va: first byte accessed
- * @bytes: bytes accessed; > 0 (C9-88: a zero-length access never asks)
+ * @bytes: bytes accessed; > 0 (C9-88: a zero-length access never asks) but for a
+ *         FLUSH (oA19-13)
  */
 struct smw_access_facts {
 	bool is_window;

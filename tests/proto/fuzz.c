@@ -72,6 +72,23 @@ static void judge(const struct smw_packet *packet)
 	smw_ack_timeout_ns(packet->syndrome);
 }
 
+/* IBTA A19.4.1 read a second time. */
+static bool is_flush(const struct smw_packet *packet)
+{
+	switch (packet->selectivity << 4 | packet->placement) {
+	case 0x01:
+	case 0x02:
+	case 0x03:
+		return !(packet->length & BIT(31));
+	case 0x11:
+	case 0x12:
+	case 0x13:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The first byte says how much of the packet is not at hand. */
 static void packet(struct input *in)
 {
@@ -87,6 +104,8 @@ static void packet(struct input *in)
 		ENSURE(in->len + beyond == packet.header_len + packet.payload_len +
 		       packet.pad + SMW_ICRC_LEN);
 		judge(&packet);
+		ENSURE(smw_flush_exists(packet.placement, packet.selectivity,
+					packet.length) == is_flush(&packet));
 		again = packet;
 		ENSURE(smw_packet_build(&again, built) == packet.header_len);
 		ENSURE(again.pad == packet.pad);
@@ -207,10 +226,14 @@ static void access_by_key(struct input *in)
 	facts.length = take(in, 8);
 	facts.va = take(in, 8);
 	facts.bytes = take(in, 8);
+	/* Rights beyond the first byte came later: where older inputs have ended. */
+	facts.rights |= take(in, 1) << 8;
+	facts.qp_rights |= take(in, 1) << 8;
+	facts.needed |= take(in, 1) << 8;
 	tied = facts.is_window && facts.type == SMW_WINDOW_TYPE_2;
 	allowed = facts.key == facts.used_key && facts.live && facts.same_pd &&
-		  (!tied || facts.same_qp) && facts.rights & facts.needed &&
-		  facts.qp_rights & facts.needed &&
+		  (!tied || facts.same_qp) && facts.needed &&
+		  (facts.rights & facts.qp_rights & facts.needed) == facts.needed &&
 		  inside(facts.start, facts.length, facts.va, facts.bytes);
 	ENSURE((smw_access_check(&facts) == SMW_OK) == allowed);
 }
@@ -226,7 +249,8 @@ static bool bind_key_fits(const struct smw_bind_facts *facts)
 
 static bool bind_region_fits(const struct smw_bind_facts *facts)
 {
-	u32 may = SMW_WINDOW_RIGHTS | SMW_LOCAL_WRITE;
+	u32 flushes = SMW_FLUSH_GLOBAL | SMW_FLUSH_PERSISTENT;
+	u32 may = SMW_WINDOW_RIGHTS | SMW_LOCAL_WRITE | (facts->region_rights & flushes);
 	u32 writing = SMW_REMOTE_WRITE | SMW_REMOTE_ATOMIC;
 
 	if (facts->type == SMW_WINDOW_TYPE_2)
@@ -260,6 +284,7 @@ static void bind(struct input *in)
 	facts.region_length = take(in, 8);
 	facts.addr = take(in, 8);
 	facts.length = take(in, 8);
+	facts.region_rights |= take(in, 1) << 8;
 	type_2 = facts.type == SMW_WINDOW_TYPE_2;
 	allowed = bind_key_fits(&facts) && facts.same_pd &&
 		  (!type_2 || facts.state == SMW_WINDOW_FREE) &&
