@@ -724,6 +724,61 @@ static void smw_access_begin__window_edges(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, region_free(mr), 0);
 }
 
+/* All that a key names, whatever the address and length beside it. */
+static void expect_whole(struct kunit *test, u32 rkey, u64 at, const struct smw_mr *mr)
+{
+	struct smw_access access = access_of(test, rkey, 0x1234567890abcdefULL);
+
+	access.needed = SMW_FLUSH_GLOBAL;
+	access.qp_rights = SMW_FLUSH_GLOBAL;
+	access.bytes = U64_MAX;
+	KUNIT_EXPECT_EQ(test, access_try(test, &access, mr, at), SMW_ACCESS_RANGE);
+	access.whole = true;
+	KUNIT_EXPECT_EQ(test, access_try(test, &access, mr, at), SMW_OK);
+	access.needed = SMW_FLUSH_RIGHTS;
+	KUNIT_EXPECT_EQ(test, access_try(test, &access, mr, at), SMW_ACCESS_RIGHT);
+}
+
+static void smw_access_begin__whole(struct kunit *test)
+{
+	struct smw_mr *mr = region_make(test, REGION_ACCESS | IB_ACCESS_FLUSH_GLOBAL);
+	u32 zero_based;
+
+	expect_whole(test, mr->key, 0, mr);
+	for (zero_based = 0; zero_based < 2; zero_based++) {
+		struct smw_mw *mw = window_alloc(test, IB_MW_TYPE_2);
+		struct smw_bind bind = bind_of(mw, mr, 1);
+
+		bind.rights = SMW_FLUSH_GLOBAL | (zero_based ? SMW_ZERO_BASED : 0);
+		KUNIT_ASSERT_EQ(test, bind_post(test, &bind), SMW_OK);
+		expect_whole(test, mw->window->key, WINDOW_OFFSET, mr);
+		window_free(test, mw);
+	}
+	KUNIT_EXPECT_EQ(test, region_free(mr), 0);
+}
+
+/* Memory is visible to all, and does not outlive the power. */
+static void smw_mr_reg_user__flush(struct kunit *test)
+{
+	static const int refused[] = {
+		IB_ACCESS_FLUSH_PERSISTENT,
+		IB_ACCESS_FLUSH_PERSISTENT | IB_ACCESS_FLUSH_GLOBAL,
+	};
+	struct smw_mr *mr = region_make(test, IB_ACCESS_FLUSH_GLOBAL);
+	struct mw_world *world = test->priv;
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, mr->rights, SMW_FLUSH_GLOBAL);
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
+		struct ib_mr *ibmr = smw_mr_reg_user(&world->pd, world->memory,
+						     REGION_LENGTH, world->memory,
+						     refused[i], NULL);
+
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(ibmr), -EOPNOTSUPP);
+	}
+	KUNIT_EXPECT_EQ(test, region_free(mr), 0);
+}
+
 static void smw_access_begin__counts(struct kunit *test)
 {
 	struct smw_mr *mr = region_make(test, REGION_ACCESS);
@@ -909,7 +964,9 @@ static struct kunit_case mw_cases[] = {
 	KUNIT_CASE(smw_mr_dereg__is_a_fence),
 	KUNIT_CASE(smw_access_begin__no_such_key),
 	KUNIT_CASE_PARAM(smw_access_begin__window_edges, window_edge_gen_params),
+	KUNIT_CASE(smw_access_begin__whole),
 	KUNIT_CASE(smw_access_begin__counts),
+	KUNIT_CASE(smw_mr_reg_user__flush),
 	{}
 };
 

@@ -205,6 +205,11 @@ void ring_open_shared(struct ring_env *e)
 	open_env(e, IBV_QPT_RC, true);
 }
 
+void ring_open_unreliable(struct ring_env *e)
+{
+	open_env(e, IBV_QPT_UC, false);
+}
+
 /* librxe keeps the number to itself, so the kernel is asked for one. */
 uint32_t ring_create_ah(struct ring_env *e, struct ibv_pd *pd)
 {

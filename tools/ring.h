@@ -54,6 +54,8 @@ struct ring_env {
 void ring_open(struct ring_env *e);
 /* a receives from a shared receive queue, and that is the ring abused. */
 void ring_open_shared(struct ring_env *e);
+/* a and b are UC queue pairs. */
+void ring_open_unreliable(struct ring_env *e);
 /* a and b are UD queue pairs. */
 void ring_open_datagrams(struct ring_env *e);
 /* The number of a new address handle, one of at most RING_AHS. */
@@ -100,5 +102,6 @@ void ring_life_cases(void);
 void ring_ud_cases(void);
 void ring_crowd_cases(void);
 void ring_rights_cases(void);
+void ring_flush_cases(void);
 
 #endif

@@ -17,6 +17,7 @@ int main(int argc, char **argv)
 	ring_ud_cases();
 	ring_crowd_cases();
 	ring_rights_cases();
+	ring_flush_cases();
 	ktap_alone("^(race|life)");
 	return ktap_dev_main(argc, argv);
 }

@@ -49,6 +49,7 @@ static void show_rights(struct seq_file *file, u32 rights)
 	seq_putc(file, rights & SMW_REMOTE_READ ? 'r' : '-');
 	seq_putc(file, rights & SMW_REMOTE_WRITE ? 'w' : '-');
 	seq_putc(file, rights & SMW_REMOTE_ATOMIC ? 'a' : '-');
+	seq_putc(file, rights & SMW_FLUSH_GLOBAL ? 'f' : '-');
 	seq_putc(file, rights & SMW_ZERO_BASED ? 'z' : '-');
 }
 
@@ -57,7 +58,7 @@ static void show_bind(struct seq_file *file, const struct window_line *line)
 	const struct smw_window *window = &line->window;
 
 	if (!window->live) {
-		seq_puts(file, " - - ---- - -");
+		seq_puts(file, " - - ----- - -");
 		return;
 	}
 	seq_printf(file, " 0x%llx %llu ", window->start, window->length);

@@ -58,7 +58,7 @@ static void fill_identity(struct ib_device *ibdev, struct ib_device_attr *attr)
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SYS_IMAGE_GUID |
 		IB_DEVICE_RC_RNR_NAK_GEN | IB_DEVICE_SRQ_RESIZE | IB_DEVICE_MEM_WINDOW |
 		IB_DEVICE_MEM_WINDOW_TYPE_2B | IB_DEVICE_ATOMIC_WRITE |
-		IB_DEVICE_MEM_MGT_EXTENSIONS;
+		IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
 
 static void fill_limits(struct ib_device_attr *attr)

@@ -12,9 +12,10 @@
 #include <smw/range.h>
 #include <smw/window.h>
 
+/* No FLUSH_PERSISTENT: nothing here makes memory persistent. */
 #define MR_ACCESS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 		   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
-		   IB_ACCESS_MW_BIND | IB_ZERO_BASED)
+		   IB_ACCESS_MW_BIND | IB_ZERO_BASED | IB_ACCESS_FLUSH_GLOBAL)
 
 /* Hints that change nothing here: pages are what they are, order is strict. */
 #define MR_ACCESS_HINTS (IB_ACCESS_HUGETLB | IB_ACCESS_OPTIONAL)
@@ -32,6 +33,8 @@ static_assert(SMW_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert(SMW_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
 static_assert(SMW_MW_BIND == IB_ACCESS_MW_BIND);
 static_assert(SMW_ZERO_BASED == IB_ZERO_BASED);
+static_assert(SMW_FLUSH_GLOBAL == IB_ACCESS_FLUSH_GLOBAL);
+static_assert(SMW_FLUSH_PERSISTENT == IB_ACCESS_FLUSH_PERSISTENT);
 
 /*
  * The device does no DMA, so the RDMA core "maps" pages to their kernel

@@ -118,7 +118,8 @@ static void install(struct smw_window *window, struct smw_mr *mr,
 		    struct smw_window_owner *owner, const struct smw_bind *bind)
 {
 	window->mr = mr;
-	window->rights = bind->rights & (SMW_WINDOW_RIGHTS | SMW_ZERO_BASED);
+	window->rights = bind->rights &
+			 (SMW_WINDOW_RIGHTS | SMW_FLUSH_RIGHTS | SMW_ZERO_BASED);
 	window->start = bind->rights & SMW_ZERO_BASED ? 0 : bind->addr;
 	window->length = bind->length;
 	window->offset = bind->addr - mr->iova;
@@ -273,6 +274,15 @@ u64 smw_window_accesses(const struct smw_window *window)
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_window_accesses);
 
+/* All that the key names is a range too, now that the bounds are known. */
+static void widen(struct smw_access_facts *facts, const struct smw_access *access)
+{
+	if (!access->whole)
+		return;
+	facts->va = facts->start;
+	facts->bytes = facts->length;
+}
+
 /*
  * Over RC each refusal ends a connection, and over UC a peer that goes on is not
  * served well: they are counted in the window itself, approximately. What people
@@ -312,13 +322,14 @@ static struct smw_mr *judge_window(struct smw_link *link, struct smw_window *win
 		facts->start = window->start;
 		facts->length = window->length;
 	}
+	widen(facts, access);
 	*reason = smw_access_check(facts);
 	if (*reason) {
 		note_window_refusal(link, window, access, facts, *reason);
 		return NULL;
 	}
 	this_cpu_inc(*window->accesses);
-	*offset = window->offset + (access->va - window->start);
+	*offset = window->offset + (facts->va - window->start);
 	return window->mr;
 }
 
@@ -338,13 +349,14 @@ static struct smw_mr *judge_region(struct smw_link *link, struct smw_mr *mr,
 		facts->start = mr->iova;
 		facts->length = mr->length;
 	}
+	widen(facts, access);
 	*reason = smw_access_check(facts);
 	if (*reason) {
 		trace_smw_access_refused(&link->ibdev, access, facts,
 					 facts->live ? mr->ibmr.pd : NULL, 0, *reason);
 		return NULL;
 	}
-	*offset = access->va - mr->iova;
+	*offset = facts->va - mr->iova;
 	return mr;
 }
 

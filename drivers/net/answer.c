@@ -7,6 +7,7 @@
 
 #include <smw/carrier.h>
 #include <smw/psn.h>
+#include <smw/rd_atomic.h>
 #include <smw/responder.h>
 #include <smw/retry.h>
 
@@ -40,8 +41,9 @@ static void send_read_response(struct smw_qp *qp, bool first)
 	struct smw_responder *rsp = &qp->responder;
 	const struct smw_rd_atomic *read = rsp->stream;
 	u32 done = ((rsp->stream_psn - read->first_psn) & SMW_PSN_MASK) * qp->mtu;
-	u32 bytes = min(read->length - done, qp->mtu);
-	bool last = done + bytes == read->length;
+	u32 length = smw_rd_atomic_response_length(read);
+	u32 bytes = min(length - done, qp->mtu);
+	bool last = done + bytes == length;
 	struct smw_response refusal = {};
 	struct smw_cursor source;
 	struct smw_packet packet = {

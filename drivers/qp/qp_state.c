@@ -13,7 +13,8 @@
 #include <smw/responder.h>
 #include <smw/work.h>
 
-#define REMOTE_RIGHTS (SMW_REMOTE_WRITE | SMW_REMOTE_READ | SMW_REMOTE_ATOMIC)
+#define REMOTE_RIGHTS (SMW_REMOTE_WRITE | SMW_REMOTE_READ | SMW_REMOTE_ATOMIC | \
+		       SMW_FLUSH_RIGHTS)
 
 /* Attributes that this device has no use for: there is one port, one path. */
 #define UNSUPPORTED_MASK (IB_QP_ALT_PATH | IB_QP_RATE_LIMIT)

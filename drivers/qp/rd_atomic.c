@@ -4,6 +4,7 @@
 #include <linux/atomic.h>
 
 #include <smw/psn.h>
+#include <smw/respond.h>
 #include <smw/retry.h>
 
 /* Judge a range without touching it; a READ is judged again part by part. */
@@ -140,9 +141,8 @@ static enum smw_reason begin_atomic_write(struct smw_qp *qp,
 	return SMW_BAD_ALIGNMENT;
 }
 
-/* The answer is a READ response without data. */
-static void answer_atomic_write(struct smw_rd_atomic *entry,
-				struct smw_response *response)
+/* Of an ATOMIC WRITE or a FLUSH: the answer is a READ response without data. */
+static void answer_empty(struct smw_rd_atomic *entry, struct smw_response *response)
 {
 	smw_response_set(response, SMW_RESPONSE_READ, SMW_AETH_ACK_NO_CREDIT, entry->first_psn,
 			 entry->msn);
@@ -171,13 +171,63 @@ static enum smw_reason receive_atomic_write(struct smw_qp *qp,
 	if (payload->fault)
 		return SMW_DROP_UNEXPECTED;
 	entry = remember(qp, packet, 1);
-	entry->length = 0;
-	answer_atomic_write(entry, response);
+	answer_empty(entry, response);
+	return SMW_OK;
+}
+
+static u32 flush_rights(u8 placement)
+{
+	u32 rights = 0;
+
+	if (placement & SMW_PLACE_GLOBAL)
+		rights |= SMW_FLUSH_GLOBAL;
+	if (placement & SMW_PLACE_PERSISTENT)
+		rights |= SMW_FLUSH_PERSISTENT;
+	return rights;
+}
+
+/* The key is checked even of a range of no bytes (oA19-13). */
+static enum smw_reason check_flush(struct smw_qp *qp, const struct smw_packet *packet)
+{
+	u32 needed = flush_rights(packet->placement);
+	enum smw_reason reason;
+	struct smw_mr *mr;
+	u64 offset;
+
+	if (!smw_flush_exists(packet->placement, packet->selectivity, packet->length))
+		return SMW_BAD_FLUSH;
+	if (packet->selectivity == SMW_SELECT_REGION)
+		mr = smw_responder_access_whole(qp, needed, packet->rkey, &reason);
+	else
+		mr = smw_responder_access(qp, needed, packet->rkey, packet->va, packet->length,
+					  &offset, &reason);
+	if (mr)
+		smw_access_end();
+	return reason;
+}
+
+static enum smw_reason receive_flush(struct smw_qp *qp, const struct smw_packet *packet,
+				     struct smw_response *response)
+{
+	struct smw_rd_atomic *entry;
+	enum smw_reason reason;
+
+	reason = check_flush(qp, packet);
+	if (reason)
+		return reason;
+	/*
+	 * Global visibility (oA19-1): what came before on this queue pair was stored by
+	 * CPUs, under responder.lock, in memory that is coherent. So it is enough that
+	 * the stores are done before the response can be seen, by whatever device.
+	 */
+	wmb();
+	entry = remember(qp, packet, 1);
+	answer_empty(entry, response);
 	return SMW_OK;
 }
 
 /* Newest first: PSNs come round again, and an old entry may hold the same. */
-static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u8 kind, u32 psn)
+static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u32 kinds, u32 psn)
 {
 	u32 count = rsp->rd_atomic_count;
 	u32 i;
@@ -186,7 +236,7 @@ static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u8 kind, 
 		struct smw_rd_atomic *entry =
 			&rsp->rd_atomics[(rsp->rd_atomic_next + count - i) % count];
 
-		if (entry->kind == kind && smw_psn_diff(psn, entry->first_psn) >= 0 &&
+		if (kinds & BIT(entry->kind) && smw_psn_diff(psn, entry->first_psn) >= 0 &&
 		    smw_psn_diff(psn, entry->last_psn) <= 0)
 			return entry;
 	}
@@ -195,12 +245,9 @@ static struct smw_rd_atomic *find_rd_atomic(struct smw_responder *rsp, u8 kind, 
 
 struct smw_rd_atomic *smw_rd_atomic_find_read(struct smw_qp *qp, u32 psn)
 {
-	struct smw_rd_atomic *read;
+	const u32 kinds = BIT(SMW_KIND_READ) | BIT(SMW_KIND_ATOMIC_WRITE) | BIT(SMW_KIND_FLUSH);
 
-	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, psn);
-	if (read)
-		return read;
-	return find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, psn);
+	return find_rd_atomic(&qp->responder, kinds, psn);
 }
 
 /*
@@ -214,7 +261,7 @@ static enum smw_reason repeat_read(struct smw_qp *qp, const struct smw_packet *p
 	enum smw_reason reason;
 	u32 done;
 
-	read = find_rd_atomic(&qp->responder, SMW_KIND_READ, packet->psn);
+	read = find_rd_atomic(&qp->responder, BIT(SMW_KIND_READ), packet->psn);
 	if (!read)
 		return SMW_DROP_NO_RESOURCE;
 	done = ((packet->psn - read->first_psn) & SMW_PSN_MASK) * qp->mtu;
@@ -238,7 +285,7 @@ static enum smw_reason repeat_atomic(struct smw_qp *qp, const struct smw_packet 
 	const struct smw_rd_atomic *entry;
 	enum smw_reason reason;
 
-	entry = find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC, packet->psn);
+	entry = find_rd_atomic(&qp->responder, BIT(SMW_KIND_ATOMIC), packet->psn);
 	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey)
 		return SMW_DROP_NO_RESOURCE;
 	reason = access_atomic(qp, packet, NULL, true);
@@ -255,15 +302,32 @@ static enum smw_reason repeat_atomic_write(struct smw_qp *qp,
 	enum smw_reason reason;
 	u64 *target;
 
-	entry = find_rd_atomic(&qp->responder, SMW_KIND_ATOMIC_WRITE, packet->psn);
+	entry = find_rd_atomic(&qp->responder, BIT(SMW_KIND_ATOMIC_WRITE), packet->psn);
 	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey)
 		return SMW_DROP_NO_RESOURCE;
 	reason = begin_atomic_write(qp, packet, &target);
 	if (reason)
 		return reason;
 	smw_access_end();
-	answer_atomic_write(entry, response);
+	answer_empty(entry, response);
 	return SMW_OK;
+}
+
+/* The guarantee was given the first time, and cannot be taken back (oA19-14, oA19-15). */
+static enum smw_reason repeat_flush(struct smw_qp *qp, const struct smw_packet *packet,
+				    struct smw_response *response)
+{
+	struct smw_rd_atomic *entry;
+	enum smw_reason reason;
+
+	entry = find_rd_atomic(&qp->responder, BIT(SMW_KIND_FLUSH), packet->psn);
+	if (!entry || entry->va != packet->va || entry->rkey != packet->rkey ||
+	    entry->length != packet->length)
+		return SMW_DROP_NO_RESOURCE;
+	reason = check_flush(qp, packet);
+	if (!reason)
+		answer_empty(entry, response);
+	return reason;
 }
 
 enum smw_reason smw_rd_atomic_receive(struct smw_qp *qp, const struct smw_packet *packet,
@@ -279,6 +343,8 @@ enum smw_reason smw_rd_atomic_receive(struct smw_qp *qp, const struct smw_packet
 		return receive_atomic(qp, packet, response);
 	case SMW_KIND_ATOMIC_WRITE:
 		return receive_atomic_write(qp, packet, payload, response);
+	case SMW_KIND_FLUSH:
+		return receive_flush(qp, packet, response);
 	default:
 		return SMW_DROP_OPCODE;
 	}
@@ -294,6 +360,8 @@ enum smw_reason smw_rd_atomic_repeat(struct smw_qp *qp, const struct smw_packet 
 		return repeat_atomic(qp, packet, response);
 	case SMW_KIND_ATOMIC_WRITE:
 		return repeat_atomic_write(qp, packet, response);
+	case SMW_KIND_FLUSH:
+		return repeat_flush(qp, packet, response);
 	default:
 		return SMW_DROP_OPCODE;
 	}

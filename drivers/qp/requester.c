@@ -191,6 +191,7 @@ static const u8 request_opcodes[][4] = {
 	[IB_WR_RDMA_READ] = { [3] = SMW_RC_READ_REQUEST },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { [3] = SMW_RC_COMPARE_SWAP },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { [3] = SMW_RC_FETCH_ADD },
+	[IB_WR_FLUSH] = { [3] = SMW_RC_FLUSH },
 	[IB_WR_ATOMIC_WRITE] = { [3] = SMW_RC_ATOMIC_WRITE },
 };
 
@@ -251,6 +252,11 @@ static void fill_packet(struct smw_qp *qp, const struct smw_send *send, u32 chun
 		packet->length = send->length - offset;
 		packet->compare = send->compare;
 		packet->swap_add = send->swap_add;
+	}
+	if (packet->op->flags & SMW_OP_FETH) {
+		packet->placement = send->placement;
+		packet->selectivity = send->selectivity;
+		packet->length = send->range;
 	}
 	if (packet->op->flags & SMW_OP_PAYLOAD)
 		packet->payload_len = chunk;

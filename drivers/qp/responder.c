@@ -241,8 +241,7 @@ static enum smw_reason receive_send(struct smw_qp *qp, const struct smw_packet *
 	return SMW_OK;
 }
 
-struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
-				    u64 bytes, u64 *offset, enum smw_reason *reason)
+static struct smw_access access_of(const struct smw_qp *qp, u32 needed, u32 rkey)
 {
 	struct smw_access access = {
 		.pd = qp->ibqp.pd,
@@ -250,11 +249,29 @@ struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64
 		.qp_rights = qp->rights,
 		.needed = needed,
 		.rkey = rkey,
-		.va = va,
-		.bytes = bytes,
 	};
 
+	return access;
+}
+
+struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
+				    u64 bytes, u64 *offset, enum smw_reason *reason)
+{
+	struct smw_access access = access_of(qp, needed, rkey);
+
+	access.va = va;
+	access.bytes = bytes;
 	return smw_access_begin(qp->link, &access, offset, reason);
+}
+
+struct smw_mr *smw_responder_access_whole(struct smw_qp *qp, u32 needed, u32 rkey,
+					  enum smw_reason *reason)
+{
+	struct smw_access access = access_of(qp, needed, rkey);
+	u64 offset;
+
+	access.whole = true;
+	return smw_access_begin(qp->link, &access, &offset, reason);
 }
 
 /*

@@ -7,12 +7,17 @@
 #include <smw/wqe.h>
 
 #include <smw/requester.h>
+#include <smw/respond.h>
 #include <smw/srq.h>
 
 static_assert(sizeof(struct smw_sge) == sizeof(struct rxe_sge));
 static_assert(offsetof(struct smw_sge, addr) == offsetof(struct rxe_sge, addr));
 static_assert(offsetof(struct smw_sge, length) == offsetof(struct rxe_sge, length));
 static_assert(offsetof(struct smw_sge, lkey) == offsetof(struct rxe_sge, lkey));
+static_assert(SMW_PLACE_GLOBAL == IB_FLUSH_GLOBAL);
+static_assert(SMW_PLACE_PERSISTENT == IB_FLUSH_PERSISTENT);
+static_assert(SMW_SELECT_RANGE == IB_FLUSH_RANGE);
+static_assert(SMW_SELECT_REGION == IB_FLUSH_MR);
 
 /* A copy that the compiler may not turn into later reads of the source. */
 static void copy_once(void *to, const void *from, size_t bytes)
@@ -120,6 +125,21 @@ static enum smw_reason take_atomic_write(struct smw_qp *qp, struct smw_send *sen
 	return SMW_OK;
 }
 
+/*
+ * It carries no data, whatever flags and elements say (oA19-2). The provider puts the
+ * bytes of its range where those of a message would be.
+ */
+static enum smw_reason take_flush(struct smw_send *send, const struct rxe_send_wqe *wqe)
+{
+	send->va = wqe->wr.wr.flush.remote_addr;
+	send->rkey = wqe->wr.wr.flush.rkey;
+	send->placement = wqe->wr.wr.flush.type;
+	send->selectivity = wqe->wr.wr.flush.level;
+	send->range = wqe->dma.length;
+	return smw_flush_exists(send->placement, send->selectivity, send->range) ?
+	       SMW_OK : SMW_WQE_FLUSH;
+}
+
 static void take_bind(struct smw_send *send, const struct rxe_send_wqe *wqe)
 {
 	send->bind.addr = wqe->wr.wr.mw.addr;
@@ -191,6 +211,8 @@ static enum smw_reason take_request(struct smw_qp *qp, struct smw_send *send,
 		return take_atomic(qp, send, wqe, shared);
 	case IB_WR_ATOMIC_WRITE:
 		return take_atomic_write(qp, send, wqe, shared);
+	case IB_WR_FLUSH:
+		return take_flush(send, wqe);
 	case IB_WR_BIND_MW:
 		take_bind(send, wqe);
 		return SMW_OK;

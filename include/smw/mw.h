@@ -167,10 +167,11 @@ void smw_window_release_all(struct smw_window_owner *owner);
  * @pd: PD of the responding queue pair
  * @owner: its windows
  * @qp_rights: its access flags
- * @needed: the one right: SMW_REMOTE_{WRITE,READ,ATOMIC}
+ * @needed: the rights: SMW_REMOTE_{WRITE,READ,ATOMIC}, or SMW_FLUSH_* of a FLUSH
  * @rkey: key in the packet
+ * @whole: all that the key names, instead of a range
  * @va: first byte
- * @bytes: bytes, > 0
+ * @bytes: bytes, > 0 but for a FLUSH
  */
 struct smw_access {
 	const struct ib_pd *pd;
@@ -178,6 +179,7 @@ struct smw_access {
 	u32 qp_rights;
 	u32 needed;
 	u32 rkey;
+	bool whole;
 	u64 va;
 	u64 bytes;
 };

@@ -104,12 +104,15 @@ enum smw_send_state {
  *             max_rd_atomic, and bounds what an ACK can acknowledge
  * @fault: why the request cannot be executed, enum smw_reason; it is completed
  *         with that error once everything before it is complete
+ * @placement: FLUSH: placement type
+ * @selectivity: FLUSH: selectivity level
  * @first_psn: first PSN of the message, once SMW_SEND_STARTED
  * @last_psn: last PSN of the message, for a READ of its last response
  * @imm: immediate data
  * @invalidate: key to invalidate here (LOCAL_INV) or there (SEND_WITH_INV)
  * @va: remote address
  * @rkey: remote key
+ * @range: FLUSH: bytes of its range, none of which are in its message
  * @compare: compare operand
  * @swap_add: swap or add operand
  * @ah: UD: number of its address handle
@@ -130,6 +133,8 @@ struct smw_send {
 	u8 state;
 	bool rd_atomic;
 	u8 fault;
+	u8 placement;
+	u8 selectivity;
 	u32 first_psn;
 	u32 last_psn;
 	__be32 imm;
@@ -140,6 +145,7 @@ struct smw_send {
 			u64 compare;
 			u64 swap_add;
 			u32 rkey;
+			u32 range;
 		};
 		struct {
 			u32 ah;
@@ -235,13 +241,13 @@ struct smw_receive {
 
 /**
  * struct smw_rd_atomic - a READ or atomic that a duplicate may ask for again
- * @kind: SMW_KIND_READ, _ATOMIC or _ATOMIC_WRITE; anything else: empty
+ * @kind: SMW_KIND_READ, _ATOMIC, _ATOMIC_WRITE or _FLUSH; anything else: empty
  * @repeated: it is answered again, for a duplicate
  * @first_psn: PSN of the request and the first response
  * @last_psn: PSN of the last response
  * @va: first byte of the READ or atomic
  * @rkey: its key
- * @length: its bytes
+ * @length: bytes of its RETH
  * @msn: MSN that its responses carry
  * @original: result of the atomic
  */
@@ -317,7 +323,7 @@ struct smw_responder {
  * @mtu: path MTU, bytes; constant from RTR on. UD: the largest packet there is; what
  *       may be sent the link says
  * @qkey: UD: Q_Key that datagrams must have
- * @rights: SMW_REMOTE_* access flags
+ * @rights: SMW_REMOTE_* and SMW_FLUSH_* access flags
  * @dest_qpn: the peer's QP number
  * @max_rd_atomic: READs and atomics the requester may have in flight
  * @min_rnr_timer: code that an RNR NAK carries

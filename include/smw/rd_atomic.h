@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * READs, atomics and ATOMIC WRITEs at the responder: what has a response of
- * its own, is remembered, and may be asked for again.
+ * READs, atomics, ATOMIC WRITEs and FLUSHes at the responder: what has a response
+ * of its own, is remembered, and may be asked for again.
  */
 #ifndef SMW_RD_ATOMIC_H
 #define SMW_RD_ATOMIC_H
@@ -9,10 +9,16 @@
 #include <smw/qp.h>
 #include <smw/responder.h>
 
+/* Bytes of the READ responses to it; an ATOMIC WRITE's and a FLUSH's is empty. */
+static inline u32 smw_rd_atomic_response_length(const struct smw_rd_atomic *entry)
+{
+	return entry->kind == SMW_KIND_READ ? entry->length : 0;
+}
+
 /**
  * smw_rd_atomic_receive() - judge, execute and remember a request in sequence
  * @qp: the responding queue pair, responder.lock held
- * @packet: a READ, atomic or ATOMIC WRITE
+ * @packet: a READ, atomic, ATOMIC WRITE or FLUSH
  * @payload: the payload of an ATOMIC WRITE
  * @response: out: what to answer
  *
@@ -40,7 +46,8 @@ enum smw_reason smw_rd_atomic_repeat(struct smw_qp *qp, const struct smw_packet 
  * @qp: the responding queue pair, responder.lock held
  * @psn: PSN of one of its responses
  *
- * An ATOMIC WRITE is found too: it is answered by a READ response without data.
+ * An ATOMIC WRITE or a FLUSH is found too: it is answered by a READ response without
+ * data.
  *
  * Return: the READ, or NULL where it is not remembered.
  */

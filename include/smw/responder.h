@@ -64,10 +64,10 @@ void smw_responder_accepted(struct smw_qp *qp);
 /**
  * smw_responder_access() - judge an access that a packet asks of a queue pair
  * @qp: the responding queue pair, responder.lock held
- * @needed: the one right: SMW_REMOTE_{WRITE,READ,ATOMIC}
+ * @needed: the rights, as in struct smw_access
  * @rkey: key in the packet
  * @va: first byte
- * @bytes: bytes, > 0
+ * @bytes: bytes, likewise
  * @offset: out: byte in the region returned
  * @reason: out: SMW_OK or SMW_ACCESS_*
  *
@@ -75,6 +75,18 @@ void smw_responder_accepted(struct smw_qp *qp);
  */
 struct smw_mr *smw_responder_access(struct smw_qp *qp, u32 needed, u32 rkey, u64 va,
 				    u64 bytes, u64 *offset, enum smw_reason *reason);
+
+/**
+ * smw_responder_access_whole() - the same of all that a key names
+ * @qp: the responding queue pair, responder.lock held
+ * @needed: the rights, as in struct smw_access
+ * @rkey: key in the packet
+ * @reason: out: SMW_OK or SMW_ACCESS_*
+ *
+ * Return: the region, held until smw_access_end(), or NULL.
+ */
+struct smw_mr *smw_responder_access_whole(struct smw_qp *qp, u32 needed, u32 rkey,
+					  enum smw_reason *reason);
 
 /**
  * smw_responder_read() - judge a part of a READ again and hold it

@@ -23,7 +23,9 @@
 		      { SMW_REMOTE_READ, "REMOTE_READ" },		\
 		      { SMW_REMOTE_ATOMIC, "REMOTE_ATOMIC" },		\
 		      { SMW_MW_BIND, "MW_BIND" },			\
-		      { SMW_ZERO_BASED, "ZERO_BASED" })
+		      { SMW_ZERO_BASED, "ZERO_BASED" },			\
+		      { SMW_FLUSH_GLOBAL, "FLUSH_GLOBAL" },		\
+		      { SMW_FLUSH_PERSISTENT, "FLUSH_PERSISTENT" })
 
 #define smw_show_state(state)						\
 	__print_symbolic(state,						\
@@ -58,8 +60,8 @@ TRACE_EVENT(smw_access_refused,
 			     __field(u32, bound_qpn)),
 	    TP_fast_assign(__assign_str(device);
 			   __assign_str(reason);
-			   __entry->va = access->va;
-			   __entry->bytes = access->bytes;
+			   __entry->va = facts->va;
+			   __entry->bytes = facts->bytes;
 			   __entry->start = facts->start;
 			   __entry->length = facts->length;
 			   __entry->rkey = access->rkey;

@@ -64,14 +64,19 @@ static inline bool smw_send_is_atomic_write(const struct smw_send *send)
 	return send->opcode == IB_WR_ATOMIC_WRITE;
 }
 
+static inline bool smw_send_is_flush(const struct smw_send *send)
+{
+	return send->opcode == IB_WR_FLUSH;
+}
+
 /* Does it wait for a response of its own, not just an acknowledgment? */
 static inline bool smw_send_is_rd_atomic(const struct smw_send *send)
 {
 	return smw_send_is_read(send) || smw_send_is_atomic(send) ||
-	       smw_send_is_atomic_write(send);
+	       smw_send_is_atomic_write(send) || smw_send_is_flush(send);
 }
 
-/* Bytes of the READ responses it waits for; an ATOMIC WRITE's is empty. */
+/* Bytes of the READ responses it waits for; an ATOMIC WRITE's and a FLUSH's is empty. */
 static inline u32 smw_send_response_length(const struct smw_send *send)
 {
 	return smw_send_is_read(send) ? send->length : 0;

@@ -22,8 +22,22 @@ OPCODES = {
     0x0f: 'RDMA_READ_RESPONSE_LAST', 0x10: 'RDMA_READ_RESPONSE_ONLY',
     0x11: 'ACKNOWLEDGE', 0x12: 'ATOMIC_ACKNOWLEDGE', 0x13: 'CMP_SWAP',
     0x14: 'FETCH_ADD', 0x16: 'SEND_LAST_WITH_INV', 0x17: 'SEND_ONLY_WITH_INV',
+    0x1c: 'FLUSH',
     0x64: 'UD_SEND_ONLY', 0x65: 'UD_SEND_ONLY_WITH_IMM',
 }
+
+
+FLUSH = 0x1c
+
+
+def flush_complaint(headers):
+    """What is wrong with the FETH and RETH of a FLUSH to visibility, or None."""
+    if len(headers) != 4 + 16:
+        return f'{len(headers)} bytes behind the BTH'
+    feth, _, _, length = struct.unpack('>IQII', headers)
+    if feth not in (0x01, 0x11):
+        return f'FETH {feth:#x}'
+    return f'a range of {length} bytes' if feth == 0x01 and length != 16384 else None
 
 
 def frames(path):
@@ -79,6 +93,8 @@ def judge(frame, said):
         return version, opcode, 'tshark does not know it'
     if said[1] != str(opcode):
         return version, opcode, f'tshark sees opcode {said[1] or "none"}'
+    if opcode == FLUSH:         # the rest of it tshark 4.0 does not know
+        return version, opcode, flush_complaint(packet[transport + 8 + 12:-4])
     if len(said) > 3 and said[3]:
         return version, opcode, f'tshark: malformed: {said[3]}'
     if int(said[2], 16) != struct.unpack('>I', packet[-4:])[0]:

@@ -9,6 +9,7 @@ set -euo pipefail
 
 file=$SMW_WORK/capture.pcap
 transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$|^ud\.(send|imm)$'
+flushes='^flush\.after-writes$'
 invalidates='send-(with-)?inv'
 
 start_capture() {
@@ -30,6 +31,7 @@ start_capture || { diagnose <"$scratch/dumpcap"; failed 'dumpcap listens'; finis
 for address in "$SMW_ADDR" "$SMW_ADDR6"; do
 	gid=$(gid_index "$dev" "$address")
 	check "transfers over $address" "$top/tools/qptest" -d "$dev" -g "$gid" -o "$transfers" -x "$slow"
+	check "flushes over $address" "$top/tools/ringtest" -d "$dev" -g "$gid" -o "$flushes" -x "$slow"
 	check "invalidates over $address" "$top/tools/mwcheck" -d "$dev" -g "$gid" -o "$invalidates" -x "$slow"
 done
 # What is in flight reaches the file.

@@ -11,6 +11,7 @@ of a bystander are never touched.
     packets_order.py     opcodes in all orders, PSNs off by everything
     packets_replay.py    requests again, with another key, range or content
     packets_key.py       wrong keys, windows that are another's or gone
+    packets_flush.py     FLUSH
     packets_answer.py    responses, to a queue pair that asked
     packets_uc.py        a UC queue pair, which drops in silence
     packets_ud.py        a UD queue pair, which listens to everyone
@@ -25,6 +26,7 @@ import time
 import pyverbs.enums as e
 
 import packets_answer
+import packets_flush
 import packets_form
 import packets_ip
 import packets_key
@@ -119,7 +121,8 @@ class Suite:
 
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
-                     packets_answer, packets_uc, packets_ud, packets_source, packets_mad):
+                     packets_flush, packets_answer, packets_uc, packets_ud, packets_source,
+                     packets_mad):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')

@@ -7,9 +7,12 @@ import time
 import pyverbs.enums as e
 
 import wire as w
-from target import CLEAN, PSN, Target
+from target import CLEAN, FLUSH_GLOBAL, PSN, REMOTE, Target
 
 WINDOW, SIZE = 4096, 1000       # bytes of the region that a window is bound to
+# What each of requests() needs.
+RIGHTS = (e.IBV_ACCESS_REMOTE_WRITE, e.IBV_ACCESS_REMOTE_READ, e.IBV_ACCESS_REMOTE_ATOMIC,
+          e.IBV_ACCESS_REMOTE_WRITE, FLUSH_GLOBAL, FLUSH_GLOBAL)
 
 
 def cases(s):
@@ -25,12 +28,14 @@ def cases(s):
 
 
 def requests(t, key, offset, psn=PSN):
-    """One of each kind that uses a key, 16 bytes or eight."""
+    """One of each kind that uses a key, 16 bytes or eight, in the order of RIGHTS."""
     return (t.write(rkey=key, offset=offset, psn=psn),
             t.read(rkey=key, offset=offset, psn=psn),
             t.atomic(rkey=key, offset=offset, psn=psn),
             t.write(w.ATOMIC_WRITE, rkey=key, offset=offset, length=8, payload=b'X' * 8,
-                    psn=psn))
+                    psn=psn),
+            t.flush(rkey=key, offset=offset, psn=psn),
+            t.flush(rkey=key, offset=offset, psn=psn, selectivity=w.REGION))
 
 
 def flood(s):
@@ -97,7 +102,7 @@ def edges(s):
 
 def all_refused(s, t, key, prepare=lambda: None):
     """Every kind of request by KEY is refused, in a connection of its own each."""
-    for kind in range(4):
+    for kind in range(len(RIGHTS)):
         t.fresh()
         prepare()
         s.wire.send(requests(t, key, WINDOW)[kind])
@@ -119,9 +124,9 @@ def others_window(s):
     t.fresh()
     wrong = all_refused(s, s.target, key) if owner.untouched() else 'touched'
     t.fresh()
-    for request in requests(t, key, 0):
-        # The very addresses of the window.
-        s.wire.send(request[:12] + w.reth(owner.mr.buf + WINDOW, key, 16) + request[28:])
+    # The very addresses of the window.
+    for request in requests(t, key, owner.mr.buf + WINDOW - t.mr.buf):
+        s.wire.send(request)
     s.wire.settle()
     if not wrong and not (t.ended() and owner.untouched()):
         wrong = 'the window let another queue pair in'
@@ -144,7 +149,7 @@ def deallocated(t, window, key):
 
 def gone(s, how):
     t = s.target
-    for kind in range(4):
+    for kind in range(len(RIGHTS)):
         t.fresh(sends=True)
         window = t.window()
         key = t.bind(window, WINDOW, SIZE)
@@ -181,13 +186,10 @@ def key_bytes(s):
 
 def no_right(s):
     t = s.target
-    rights = (e.IBV_ACCESS_REMOTE_WRITE, e.IBV_ACCESS_REMOTE_READ,
-              e.IBV_ACCESS_REMOTE_ATOMIC, e.IBV_ACCESS_REMOTE_WRITE)
-    for kind, needed in enumerate(rights):
+    for kind, needed in enumerate(RIGHTS):
         t.fresh(sends=True)
         window = t.window()
-        everything = rights[0] | rights[1] | rights[2]
-        key = t.bind(window, WINDOW, SIZE, everything & ~needed)
+        key = t.bind(window, WINDOW, SIZE, REMOTE & ~needed)
         s.wire.send(requests(t, key, WINDOW)[kind])
         answers = s.wire.received()
         window.close()

@@ -16,7 +16,7 @@ STRIDE = 2048           # from the memory of one message to that of the next
 SHORT = 16
 STARTS = {w.SEND_FIRST, w.SEND_ONLY, w.SEND_ONLY_IMM, w.SEND_ONLY_INV, w.WRITE_FIRST,
           w.WRITE_ONLY, w.WRITE_ONLY_IMM, w.READ_REQUEST, w.CMP_SWAP, w.FETCH_ADD,
-          w.ATOMIC_WRITE}
+          w.FLUSH, w.ATOMIC_WRITE}
 SENDS = {w.SEND_FIRST, w.SEND_MIDDLE, w.SEND_LAST, w.SEND_LAST_IMM, w.SEND_ONLY,
          w.SEND_ONLY_IMM, w.SEND_LAST_INV, w.SEND_ONLY_INV}
 OPEN = {w.SEND_FIRST, w.SEND_MIDDLE, w.WRITE_FIRST, w.WRITE_MIDDLE}
@@ -40,7 +40,7 @@ def cases(s):
     s.case(f'{len(pairs)} pairs of opcodes', lambda: runs(s, pairs))
     s.case(f'{len(triples)} triples of opcodes', lambda: runs(s, triples))
     for name, make in (('WRITE', s.target.write), ('READ', s.target.read),
-                       ('atomic', s.target.atomic)):
+                       ('atomic', s.target.atomic), ('FLUSH', s.target.flush)):
         s.harmless(f'a {name} with a PSN off by everything', lambda m=make: [
             s.wire.send(m(psn=PSN + off)) for off in offsets(rng, 50 if quick else 400)])
     s.case('a gap is told once', lambda: gap(s))
@@ -77,6 +77,8 @@ def packet(t, run, at, psn):
         return t.atomic(op, at * STRIDE, compare=old, psn=psn)
     if op == w.READ_REQUEST:
         return t.read(at * STRIDE, SHORT, psn=psn)
+    if op == w.FLUSH:
+        return t.flush(at * STRIDE, SHORT, psn=psn)
     headers = t.bth(op, psn)
     if op == w.ATOMIC_WRITE:
         return headers + w.reth(va, t.mr.rkey, 8) + payload[:8]

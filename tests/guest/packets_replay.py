@@ -22,6 +22,8 @@ def cases(s):
         s, lambda t, key, psn: t.read(rkey=key, psn=psn)))
     s.case('an atomic again after its window was invalidated', lambda: after_invalidate(
         s, lambda t, key, psn: t.atomic(rkey=key, psn=psn)))
+    s.case('a FLUSH again after its window was invalidated', lambda: after_invalidate(
+        s, lambda t, key, psn: t.flush(rkey=key, psn=psn)))
     s.case('a SEND with invalidate again invalidates nothing', lambda: invalidate_again(s))
     s.case('the rest of a WRITE after its window was invalidated', lambda: rest_of_write(s))
 
@@ -71,6 +73,7 @@ def read_changed(s):
             ('from the second packet, wrong place', t.read(0, LONG - MTU, psn=PSN + 1)),
             ('the PSN before', t.read(length=LONG, psn=PSN - 1)),
             ('an atomic of its PSN', t.atomic()),
+            ('a FLUSH of its PSN', t.flush()),
             ('an ATOMIC WRITE of its PSN', t.write(w.ATOMIC_WRITE, length=8,
                                                    payload=b'X' * 8))):
         before = t.memory()
@@ -115,7 +118,8 @@ def atomic_changed(s):
             ('another address', t.atomic(offset=8), False),
             ('another operand', t.atomic(swap_add=1000), True),
             ('another operation', t.atomic(w.CMP_SWAP, compare=old + 1, swap_add=5), True),
-            ('a READ of its PSN', t.read(), False)):
+            ('a READ of its PSN', t.read(), False),
+            ('a FLUSH of its PSN', t.flush(), False)):
         s.wire.send(request)
         answers = s.wire.received()
         if t.memory() != memory or not t.other.read(LENGTH, 0) == CLEAN:

@@ -20,8 +20,9 @@ PEER_QPN = 0x777        # ours; nobody looks at it but us
 QKEY = 0x1234567        # of UD
 MTU = 256
 LENGTH = 16384
+FLUSH_GLOBAL = 1 << 8   # which pyverbs does not know yet
 REMOTE = (e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ |
-          e.IBV_ACCESS_REMOTE_ATOMIC)
+          e.IBV_ACCESS_REMOTE_ATOMIC | FLUSH_GLOBAL)
 CLEAN = b'.' * LENGTH
 
 
@@ -160,6 +161,11 @@ class Target:
         return (self.bth(opcode, **how) +
                 w.atomic_eth(self.mr.buf + offset, self.mr.rkey if rkey is None else rkey,
                              swap_add, compare))
+
+    def flush(self, offset=0, length=16, rkey=None, placement=w.GLOBAL, selectivity=w.RANGE,
+              reserved=0, **how):
+        return (self.bth(w.FLUSH, **how) + w.feth(placement, selectivity, reserved) +
+                w.reth(self.mr.buf + offset, self.mr.rkey if rkey is None else rkey, length))
 
     # ---- what it does itself ----
 

@@ -26,8 +26,10 @@ LENGTH, START, SIZE = 65536, 4000, 3000
 WRITE, READ, ATOMIC = (e.IBV_ACCESS_REMOTE_WRITE, e.IBV_ACCESS_REMOTE_READ,
                        e.IBV_ACCESS_REMOTE_ATOMIC)
 REMOTE = WRITE | READ | ATOMIC
+FLUSH = 1 << 8          # FLUSH_GLOBAL, which pyverbs does not know yet
 NAMES = ((e.IBV_ACCESS_LOCAL_WRITE, 'LOCAL_WRITE'), (WRITE, 'REMOTE_WRITE'),
-         (READ, 'REMOTE_READ'), (ATOMIC, 'REMOTE_ATOMIC'), (e.IBV_ACCESS_MW_BIND, 'MW_BIND'))
+         (READ, 'REMOTE_READ'), (ATOMIC, 'REMOTE_ATOMIC'), (e.IBV_ACCESS_MW_BIND, 'MW_BIND'),
+         (FLUSH, 'FLUSH_GLOBAL'))
 TRACE = '/sys/kernel/tracing/instances/smw_tracing'
 
 
@@ -224,7 +226,7 @@ def bound(s):
             f'qp {w.owner.qp_num}, key {first:#010x} type 2 free',
             f'region {names(rights)} on {span(w.mr.buf, LENGTH)}, one pd')
     s.counted(before, mw_binds=1, mw_bind_errors=0)
-    s.line(key, type=2, state='valid', start=f'{va:#x}', length=SIZE, rights='rwa-',
+    s.line(key, type=2, state='valid', start=f'{va:#x}', length=SIZE, rights='rwa--',
            lkey=f'{w.mr.lkey:#010x}', qp=w.owner.qp_num, accesses=0, refusals=0)
     assert w.bound_windows() == 1, f'bound windows {w.bound_windows()}'
     for n in range(1, 4):
@@ -241,6 +243,22 @@ def bound(s):
     assert not w.bound_windows()
     window.close()
     assert key not in w.windows(), 'it is still in the list'
+
+
+def flushable(s):
+    """The right to flush is shown as the others are."""
+    w = s.world
+    w.fresh()
+    window = MW(w.pd, e.IBV_MW_TYPE_2)
+    mr = MR(w.pd, LENGTH, e.IBV_ACCESS_MW_BIND | FLUSH)
+    s.trace.clear()
+    status, key = w.bind(window, mr=mr, rights=READ | FLUSH)
+    assert status == e.IBV_WC_SUCCESS, f'status {status}'
+    s.event('smw_mw_bind', 'ok', f', {names(READ | FLUSH)};',
+            f'region {names(e.IBV_ACCESS_MW_BIND | FLUSH)} on')
+    s.line(key, rights='r--f-')
+    window.close()
+    mr.close()
 
 
 def refused(s, reason, rkey, va, parts, line=None, window=1, length=8):
@@ -351,7 +369,8 @@ def bind_errors(s):
             ('bind-length', ('+0x0, ',), {'length': 0}),
             ('bind-not-free', ('type 2 valid,',), {'twice': True}),
             ('bind-pd', ('other pd',), {'pd': w.other_pd}),
-            ('bind-region-right', ('region LOCAL_WRITE on',), {'mr': plain})):
+            ('bind-region-right', ('region LOCAL_WRITE on',), {'mr': plain}),
+            ('bind-flush', (f', {names(FLUSH)}; ',), {'rights': FLUSH})):
         s.case(f'bind refused: {reason}',
                lambda r=reason, p=parts, h=how: bind_refused(s, r, p, **h))
     plain.close()
@@ -394,6 +413,7 @@ def main():
     with Trace() as trace:
         s = Suite(world, trace)
         s.case('a bind, accesses and an invalidate', lambda: bound(s))
+        s.case('a bind with the right to FLUSH', lambda: flushable(s))
         refusals(s)
         bind_errors(s)
         invalidate_errors(s)

@@ -21,9 +21,9 @@ SEND_ONLY, SEND_ONLY_IMM, SEND_LAST_INV, SEND_ONLY_INV = 0x04, 0x05, 0x16, 0x17
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMM = 0x06, 0x07, 0x08, 0x09
 WRITE_ONLY, WRITE_ONLY_IMM, READ_REQUEST = 0x0a, 0x0b, 0x0c
 READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY = 0x0d, 0x0e, 0x0f, 0x10
-ACK, ATOMIC_ACK, CMP_SWAP, FETCH_ADD, ATOMIC_WRITE = 0x11, 0x12, 0x13, 0x14, 0x1d
+ACK, ATOMIC_ACK, CMP_SWAP, FETCH_ADD, FLUSH, ATOMIC_WRITE = 0x11, 0x12, 0x13, 0x14, 0x1c, 0x1d
 # What the device implements of RC (drivers/proto/opcode.c).
-KNOWN = sorted(set(range(0x15)) | {SEND_LAST_INV, SEND_ONLY_INV, ATOMIC_WRITE})
+KNOWN = sorted(set(range(0x15)) | {SEND_LAST_INV, SEND_ONLY_INV, FLUSH, ATOMIC_WRITE})
 # UC has the SENDs and WRITEs, with this bit set.
 UC = 0x20
 KNOWN_UC = sorted(UC | op for op in range(WRITE_ONLY_IMM + 1))
@@ -31,6 +31,10 @@ KNOWN_UC = sorted(UC | op for op in range(WRITE_ONLY_IMM + 1))
 UD = 0x60
 KNOWN_UD = [UD | SEND_ONLY, UD | SEND_ONLY_IMM]
 RESPONSES = {READ_FIRST, READ_MIDDLE, READ_LAST, READ_ONLY, ACK, ATOMIC_ACK}
+
+# FETH: what a FLUSH guarantees, and of which memory.
+GLOBAL, PERSISTENT = 1, 2
+RANGE, REGION = 0, 1
 
 # AETH syndromes.
 ACKED, RNR, NAK = 0x1f, 0x20, 0x60
@@ -46,6 +50,10 @@ def bth(opcode, qpn, psn, pad=0, version=0, pkey=0xffff, ack=True):
 
 def reth(va, rkey, length):
     return struct.pack('>QII', va & (1 << 64) - 1, rkey, length)
+
+
+def feth(placement, selectivity, reserved=0):
+    return struct.pack('>I', reserved << 6 | selectivity << 4 | placement)
 
 
 def deth(qkey, qpn):
