@@ -2,18 +2,12 @@
 #include <smw/netdev.h>
 
 #include <linux/ethtool.h>
-#include <linux/ipv6.h>
 #include <linux/rtnetlink.h>
-#include <linux/udp.h>
 #include <net/net_namespace.h>
 
 #include <smw/carrier.h>
 #include <smw/links.h>
-#include <smw/packet.h>
-
-/* The most that a packet with payload has around it: a WRITE with immediate. */
-#define SMW_WIRE_OVERHEAD (sizeof(struct ipv6hdr) + sizeof(struct udphdr) +	\
-			   SMW_BTH_LEN + SMW_RETH_LEN + SMW_IMM_LEN + SMW_ICRC_LEN)
+#include <smw/wire.h>
 
 struct net_device *smw_netdev_get(struct ib_device *ibdev, u32 port)
 {

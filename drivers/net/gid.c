@@ -11,22 +11,44 @@
  * struct smw_gid - an address of a link
  * @node: in link->gids
  * @address: the address. There may be two of one, of two netdevs
+ * @ifindex: the netdev that has it
  * @rcu: frees the structure after the last look at it
  */
 struct smw_gid {
 	struct hlist_node node;
 	struct in6_addr address;
+	int ifindex;
 	struct rcu_head rcu;
 };
+
+int smw_gid_ifindex(const struct ib_gid_attr *attr)
+{
+	const struct smw_link *link = smw_link_of(attr->device);
+	struct net_device *netdev;
+	int ifindex = -EADDRNOTAVAIL;
+
+	rcu_read_lock();
+	netdev = rcu_dereference(attr->ndev);
+	if (netdev && net_eq(dev_net(netdev), link->net))
+		ifindex = netdev->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
 
 int smw_gid_add(const struct ib_gid_attr *attr, void **context)
 {
 	struct smw_link *link = smw_link_of(attr->device);
-	struct smw_gid *gid = kmalloc(sizeof(*gid), GFP_KERNEL);
+	int ifindex = smw_gid_ifindex(attr);
+	struct smw_gid *gid;
 
+	/* Another namespace's: in the core's table, but not for use. */
+	if (ifindex < 0)
+		return 0;
+	gid = kmalloc(sizeof(*gid), GFP_KERNEL);
 	if (!gid)
 		return -ENOMEM;
 	memcpy(&gid->address, &attr->gid, sizeof(gid->address));
+	gid->ifindex = ifindex;
 	hash_add_rcu(link->gids, &gid->node, ipv6_addr_hash(&gid->address));
 	*context = gid;
 	smw_carrier_changed();
@@ -37,10 +59,24 @@ int smw_gid_del(const struct ib_gid_attr *attr, void **context)
 {
 	struct smw_gid *gid = *context;
 
+	if (!gid)
+		return 0;
 	hash_del_rcu(&gid->node);
 	kfree_rcu(gid, rcu);
 	smw_carrier_changed();
 	return 0;
+}
+
+bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int ifindex)
+{
+	const struct smw_gid *gid;
+	bool found = false;
+
+	rcu_read_lock();
+	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address))
+		found |= gid->ifindex == ifindex && ipv6_addr_equal(&gid->address, address);
+	rcu_read_unlock();
+	return found;
 }
 
 bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address)

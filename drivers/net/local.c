@@ -5,7 +5,8 @@
 #include <smw/carrier.h>
 
 #include <net/ipv6.h>
-#include <rdma/ib_cache.h>
+
+#include <smw/gid.h>
 
 /*
  * Changes whenever an address or netdev of any link does. A queue pair that
@@ -24,23 +25,19 @@ u32 smw_carrier_generation(void)
 }
 
 /* Is the address still one that the wire would carry packets from? */
-static bool address_lives(const struct smw_av *av)
+static bool address_lives(struct smw_link *link, const struct smw_av *av)
 {
-	bool lives;
-
-	rcu_read_lock();
-	lives = !IS_ERR(rdma_read_gid_attr_ndev_rcu(av->sgid));
-	rcu_read_unlock();
-	return lives;
+	return smw_gid_lives(link, &av->source, av->ifindex);
 }
 
-static bool addresses_live(struct smw_qp *qp, const struct smw_av *peer)
+static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer,
+			   const struct smw_av *av)
 {
 	u32 generation = smw_carrier_generation();
 
 	if (qp->requester.peer_generation == generation)
 		return true;
-	if (!address_lives(&qp->av) || !address_lives(peer))
+	if (!address_lives(qp->link, &qp->av) || !address_lives(peer->link, av))
 		return false;
 	qp->requester.peer_generation = generation;
 	return true;
@@ -82,7 +79,8 @@ struct smw_qp *smw_carrier_peer(struct smw_qp *qp)
 	if (!peer)
 		return NULL;
 	av = smw_qp_av(peer);
-	if (av && connected(qp, peer, av) && peer->mtu == qp->mtu && addresses_live(qp, av))
+	if (av && connected(qp, peer, av) && peer->mtu == qp->mtu &&
+	    addresses_live(qp, peer, av))
 		return peer;
 	smw_hold_drop(SMW_HOLD_PEER);
 	return NULL;

@@ -8,40 +8,20 @@
 #include <net/ip6_route.h>
 #include <net/ipv6_stubs.h>
 #include <net/route.h>
-#include <rdma/ib_cache.h>
 
 #include <smw/carrier.h>
+#include <smw/gid.h>
+#include <smw/wire.h>
 
 #define DEFAULT_HOP_LIMIT 64
-
-/*
- * The interface that packets leave by: the one that has the source address,
- * which for a VLAN or bond is not the link's own. 0, any, where the peer is this
- * host. Negative where the address is gone: routes to this host do not ask whose it is.
- */
-static int output_ifindex(const struct smw_av *av, bool target_is_local)
-{
-	struct net_device *netdev;
-	int ifindex;
-
-	rcu_read_lock();
-	netdev = rdma_read_gid_attr_ndev_rcu(av->sgid);
-	if (IS_ERR(netdev))
-		ifindex = -ENETUNREACH;
-	else
-		ifindex = target_is_local ? 0 : netdev->ifindex;
-	rcu_read_unlock();
-	return ifindex;
-}
 
 static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *av,
 				   u32 *cookie)
 {
 	__be32 target = av->target.s6_addr32[3];
 	bool local = inet_addr_type(link->net, target) == RTN_LOCAL;
-	int ifindex = output_ifindex(av, local);
 	struct flowi4 flow = {
-		.flowi4_oif = ifindex,
+		.flowi4_oif = local ? 0 : av->ifindex,
 		.flowi4_proto = IPPROTO_UDP,
 		.saddr = av->source.s6_addr32[3],
 		.daddr = target,
@@ -50,8 +30,6 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 	};
 	struct rtable *route;
 
-	if (ifindex < 0)
-		return ERR_PTR(ifindex);
 	route = ip_route_output_key(link->net, &flow);
 	*cookie = 0;
 	if (IS_ERR(route))
@@ -64,13 +42,33 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 	return &route->dst;
 }
 
+/* Does the netdev have it? Until it is known to be unique it may send, no more. */
+static bool is_on_netdev(struct net *net, const struct in6_addr *address, int ifindex)
+{
+	struct net_device *netdev;
+	bool found;
+
+	rcu_read_lock();
+	netdev = dev_get_by_index_rcu(net, ifindex);
+	found = netdev && ipv6_chk_addr_and_flags(net, address, netdev, false, 1, 0);
+	rcu_read_unlock();
+	return found;
+}
+
+/* A link-local address says nothing without its netdev: others may have it elsewhere. */
+static bool is_local_ipv6(struct net *net, const struct smw_av *av)
+{
+	if (ipv6_addr_type(&av->target) & IPV6_ADDR_LINKLOCAL)
+		return is_on_netdev(net, &av->target, av->ifindex);
+	return ipv6_chk_addr(net, &av->target, NULL, 0);
+}
+
 static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,
 				   u32 *cookie)
 {
-	bool local = ipv6_chk_addr(link->net, &av->target, NULL, 0);
-	int ifindex = output_ifindex(av, local);
+	bool local = is_local_ipv6(link->net, av);
 	struct flowi6 flow = {
-		.flowi6_oif = ifindex,
+		.flowi6_oif = local ? 0 : av->ifindex,
 		.flowi6_proto = IPPROTO_UDP,
 		.saddr = av->source,
 		.daddr = av->target,
@@ -79,8 +77,12 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	};
 	struct dst_entry *dst;
 
-	if (ifindex < 0)
-		return ERR_PTR(ifindex);
+	/*
+	 * The routes do not look, as those of IPv4 do; and the core's table has an address
+	 * made of the MAC, which the netdev need not have.
+	 */
+	if (!is_on_netdev(link->net, &av->source, av->ifindex))
+		return ERR_PTR(-EADDRNOTAVAIL);
 	dst = ipv6_stub->ipv6_dst_lookup_flow(link->net, NULL, &flow, NULL);
 	if (!IS_ERR(dst))
 		*cookie = rt6_get_cookie(dst_rt6_info(dst));
@@ -90,9 +92,11 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 struct dst_entry *smw_route_find(struct smw_link *link, const struct smw_av *av,
 				 u32 *cookie)
 {
-	struct dst_entry *dst = av->ipv4 ? find_ipv4(link, av, cookie) :
-					   find_ipv6(link, av, cookie);
+	struct dst_entry *dst;
 
+	if (!smw_gid_lives(link, &av->source, av->ifindex))
+		return ERR_PTR(-EADDRNOTAVAIL);
+	dst = av->ipv4 ? find_ipv4(link, av, cookie) : find_ipv6(link, av, cookie);
 	if (!IS_ERR(dst) && dst->error) {
 		int err = dst->error;
 
@@ -105,12 +109,15 @@ struct dst_entry *smw_route_find(struct smw_link *link, const struct smw_av *av,
 struct dst_entry *smw_route_get(struct smw_qp *qp, enum smw_route_user user)
 {
 	struct smw_route *route = &qp->route[user];
+	u32 generation = smw_carrier_generation();
 	struct dst_entry *dst;
 
-	if (route->dst && dst_check(route->dst, route->cookie))
+	if (route->dst && route->generation == generation &&
+	    dst_check(route->dst, route->cookie))
 		return route->dst;
 	dst_release(route->dst);
 	route->dst = NULL;
+	route->generation = generation;
 	dst = smw_route_find(qp->link, &qp->av, &route->cookie);
 	if (IS_ERR(dst))
 		return NULL;
@@ -157,7 +164,9 @@ int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy)
 	av->multicast = is_multicast(&av->target);
 	if (av->ipv4 != ipv6_addr_v4mapped(&av->target) || !names_somebody(av))
 		return -EINVAL;
-	av->sgid = grh->sgid_attr;
+	av->ifindex = smw_gid_ifindex(grh->sgid_attr);
+	if (av->ifindex < 0)
+		return av->ifindex;
 	av->flow_label = grh->flow_label & 0xfffff;
 	av->traffic_class = grh->traffic_class;
 	av->hop_limit = grh->hop_limit ?: DEFAULT_HOP_LIMIT;
@@ -175,50 +184,53 @@ static void forget_path(struct smw_qp *qp)
 	smw_hold_drain(qp);
 }
 
-int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah)
+/* Larger packets would not be fragmented but dropped, every time. */
+static int check_path(struct smw_link *link, const struct smw_av *av, u32 mtu)
 {
-	struct smw_av av = {};
 	struct dst_entry *dst;
 	u32 cookie;
+	int err;
+
+	dst = smw_route_find(link, av, &cookie);
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	err = dst_mtu(dst) < mtu + SMW_WIRE_OVERHEAD ? -EINVAL : 0;
+	dst_release(dst);
+	return err;
+}
+
+int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah, u32 mtu)
+{
+	struct smw_av av = {};
 	int err;
 
 	err = smw_av_fill(&av, ah, qp->ibqp.qp_num);
 	/* A connected queue pair has one peer. */
 	if (err || av.multicast)
 		return err ?: -EINVAL;
-	dst = smw_route_find(qp->link, &av, &cookie);
-	if (IS_ERR(dst))
-		return PTR_ERR(dst);
-	dst_release(dst);
-	rdma_hold_gid_attr(av.sgid);
+	err = check_path(qp->link, &av, mtu);
+	if (err)
+		return err;
 
 	forget_path(qp);
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
-	swap(qp->av, av);
+	qp->av = av;
 	qp->requester.peer_generation = 0;
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);
 	spin_unlock_bh(&qp->requester.lock);
 	/* Pairs with smw_qp_av(): the path is whole. */
 	smp_store_release(&qp->av_valid, true);
-	if (av.sgid)
-		rdma_put_gid_attr(av.sgid);
 	return 0;
 }
 
 void smw_carrier_disconnect(struct smw_qp *qp)
 {
-	const struct ib_gid_attr *sgid;
-
 	forget_path(qp);
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
-	sgid = qp->av.sgid;
-	qp->av.sgid = NULL;
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);
 	spin_unlock_bh(&qp->requester.lock);
-	if (sgid)
-		rdma_put_gid_attr(sgid);
 }

@@ -98,14 +98,14 @@ static void set_depth(struct smw_qp *qp, u32 depth, struct smw_rd_atomic *fresh)
 	kfree(fresh);
 }
 
-static int set_path(struct smw_qp *qp, const struct rdma_ah_attr *ah)
+static int set_path(struct smw_qp *qp, const struct rdma_ah_attr *ah, u32 mtu)
 {
-	int err = smw_carrier_connect(qp, ah);
+	int err = smw_carrier_connect(qp, ah, mtu);
 
 	if (err)
 		return err;
 	rdma_copy_ah_attr(&qp->attr.ah_attr, ah);
-	/* The GID reference is the address vector's. */
+	/* The core holds the GID for as long as the queue pair has this path. */
 	rdma_destroy_ah_attr(&qp->attr.ah_attr);
 	return 0;
 }
@@ -115,6 +115,7 @@ static int prepare(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	u32 depth = mask & IB_QP_MAX_DEST_RD_ATOMIC ? attr->max_dest_rd_atomic :
 						      qp->responder.rd_atomic_count;
+	u32 mtu = mask & IB_QP_PATH_MTU ? ib_mtu_enum_to_int(attr->path_mtu) : qp->mtu;
 	struct smw_rd_atomic *fresh;
 	int err;
 
@@ -122,7 +123,7 @@ static int prepare(struct smw_qp *qp, const struct ib_qp_attr *attr, int mask)
 	if (err)
 		return err;
 	if (mask & IB_QP_AV) {
-		err = set_path(qp, &attr->ah_attr);
+		err = set_path(qp, &attr->ah_attr, mtu);
 		if (err) {
 			kfree(fresh);
 			return err;

@@ -14,16 +14,17 @@ struct smw_ah;
  * smw_carrier_connect() - fill a queue pair's address vector
  * @qp: a queue pair on its way to RTR, modify_lock held
  * @ah: the path from modify, checked by the RDMA core
+ * @mtu: the path MTU, bytes
  *
- * Finds a route, so that an unreachable peer is an errno now and not a hang
- * later. Context: may sleep.
+ * Finds a route, so that an unreachable peer, or a route that does not carry the MTU,
+ * is an errno now and not a hang later. Context: may sleep.
  *
  * Return: 0 or a negative errno; on failure the old address vector stays.
  */
-int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah);
+int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah, u32 mtu);
 
 /**
- * smw_carrier_disconnect() - drop route and GID references
+ * smw_carrier_disconnect() - drop the routes
  * @qp: a queue pair that no packet finds any more
  */
 void smw_carrier_disconnect(struct smw_qp *qp);

@@ -10,6 +10,20 @@
 #include <smw/link.h>
 
 /**
+ * smw_gid_ifindex() - the netdev of an entry
+ * @attr: the entry
+ *
+ * The core's table also has the addresses of netdevs that lie above the link's, but in
+ * another namespace: a VLAN that was given to a container. Packets for them do not
+ * come here.
+ *
+ * Context: any.
+ *
+ * Return: its index in the link's namespace, or -EADDRNOTAVAIL where it is not there.
+ */
+int smw_gid_ifindex(const struct ib_gid_attr *attr);
+
+/**
  * smw_gid_add() - ops.add_gid: the core's table has an address more
  * @attr: the entry
  * @context: out: what smw_gid_del() gets
@@ -22,6 +36,19 @@ int smw_gid_add(const struct ib_gid_attr *attr, void **context);
 
 /* ops.del_gid: the reverse. */
 int smw_gid_del(const struct ib_gid_attr *attr, void **context);
+
+/**
+ * smw_gid_lives() - is this address the link's, on this netdev?
+ * @link: the link
+ * @address: an address, an IPv4 one mapped into IPv6
+ * @ifindex: a netdev of the link's namespace
+ *
+ * The entry may be another one than before: the core takes a bond's addresses away and
+ * gives them back when another leg becomes active, and likewise with a new MAC.
+ *
+ * Context: any.
+ */
+bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int ifindex);
 
 /**
  * smw_gid_exists() - is this address the link's?

@@ -44,8 +44,7 @@
  * struct smw_av - where a queue pair's packets go
  * @source: own address, an IPv4 one mapped into IPv6
  * @target: the peer's address, likewise
- * @sgid: GID table entry of @source; a queue pair has a reference of its own, of an
- *        address handle the RDMA core has it
+ * @ifindex: the netdev that has @source: the link's, or one above it, such as a VLAN
  * @source_port: UDP source port, constant for the connection
  * @flow_label: IPv6 flow label, 20 bits
  * @traffic_class: TOS or traffic class
@@ -56,7 +55,7 @@
 struct smw_av {
 	struct in6_addr source;
 	struct in6_addr target;
-	const struct ib_gid_attr *sgid;
+	int ifindex;
 	u16 source_port;
 	u32 flow_label;
 	u8 traffic_class;
@@ -69,10 +68,12 @@ struct smw_av {
  * struct smw_route - a cached route
  * @dst: the route, referenced, or NULL
  * @cookie: for dst_check()
+ * @generation: generation of the addresses when it was found (carrier.h)
  */
 struct smw_route {
 	struct dst_entry *dst;
 	u32 cookie;
+	u32 generation;
 };
 
 /* Whose route it is: each has its own, under its own lock. */

@@ -15,7 +15,8 @@
  *
  * The reference on the GID stays the caller's. Context: any.
  *
- * Return: 0, or -EINVAL where the path is none of this device's.
+ * Return: 0; -EINVAL where the path is none of this device's, -EADDRNOTAVAIL where its
+ * source is no address of the link's namespace.
  */
 int smw_av_fill(struct smw_av *av, const struct rdma_ah_attr *ah, u32 entropy);
 

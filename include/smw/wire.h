@@ -6,10 +6,17 @@
 #ifndef SMW_WIRE_H
 #define SMW_WIRE_H
 
+#include <linux/ipv6.h>
 #include <linux/netlink.h>
+#include <linux/udp.h>
 #include <net/sock.h>
+#include <smw/packet.h>
 #include <smw/qp.h>
 #include <smw/responder.h>
+
+/* The most that a packet with payload has around it: a WRITE with immediate. */
+#define SMW_WIRE_OVERHEAD (sizeof(struct ipv6hdr) + sizeof(struct udphdr) +	\
+			   SMW_BTH_LEN + SMW_RETH_LEN + SMW_IMM_LEN + SMW_ICRC_LEN)
 
 /**
  * smw_sock_get() - have the UDP port of a link's namespace open
