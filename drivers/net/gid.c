@@ -4,20 +4,24 @@
 #include <linux/rculist.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
+#include <rdma/ib_cache.h>
 
 #include <smw/carrier.h>
+#include <smw/packet.h>
 
 /**
  * struct smw_gid - an address of a link
  * @node: in link->gids
  * @address: the address. There may be two of one, of two netdevs
  * @ifindex: the netdev that has it
+ * @vlan_id: that netdev's VLAN, or SMW_VLAN_NONE
  * @rcu: frees the structure after the last look at it
  */
 struct smw_gid {
 	struct hlist_node node;
 	struct in6_addr address;
 	int ifindex;
+	u16 vlan_id;
 	struct rcu_head rcu;
 };
 
@@ -49,6 +53,9 @@ int smw_gid_add(const struct ib_gid_attr *attr, void **context)
 		return -ENOMEM;
 	memcpy(&gid->address, &attr->gid, sizeof(gid->address));
 	gid->ifindex = ifindex;
+	gid->vlan_id = SMW_VLAN_NONE;
+	/* Only where the netdev is gone does it fail: then nothing comes from there. */
+	rdma_read_gid_l2_fields(attr, &gid->vlan_id, NULL);
 	hash_add_rcu(link->gids, &gid->node, ipv6_addr_hash(&gid->address));
 	*context = gid;
 	smw_carrier_changed();
@@ -89,4 +96,21 @@ bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address)
 		found |= ipv6_addr_equal(&gid->address, address);
 	rcu_read_unlock();
 	return found;
+}
+
+u16 smw_gid_vlan(struct smw_link *link, const struct in6_addr *address, int ifindex)
+{
+	u16 vlan_id = SMW_VLAN_NONE;
+	const struct smw_gid *gid;
+
+	rcu_read_lock();
+	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address)) {
+		if (!ipv6_addr_equal(&gid->address, address))
+			continue;
+		vlan_id = gid->vlan_id;
+		if (gid->ifindex == ifindex)
+			break;
+	}
+	rcu_read_unlock();
+	return vlan_id;
 }

@@ -248,6 +248,20 @@ bool smw_carrier_stream(struct smw_qp *qp)
 	return must_wait(&qp->responder);
 }
 
+/*
+ * Only the kernel asks for it: the management datagrams' address handles are found by
+ * address and VLAN.
+ */
+static u16 vlan_of(const struct smw_qp *qp, const struct sk_buff *skb)
+{
+	struct in6_addr source, target;
+
+	if (!qp->is_kernel)
+		return SMW_VLAN_NONE;
+	addresses(skb, &source, &target);
+	return smw_gid_vlan(qp->link, &target, skb->dev->ifindex);
+}
+
 /* Nothing answers a datagram, and it waits for nothing. */
 static void take_datagram(struct smw_qp *qp, struct smw_arrival *arrival)
 {
@@ -255,6 +269,7 @@ static void take_datagram(struct smw_qp *qp, struct smw_arrival *arrival)
 
 	copy_grh(arrival->skb, grh);
 	arrival->packet.grh = grh;
+	arrival->packet.vlan_id = vlan_of(qp, arrival->skb);
 	spin_lock(&qp->responder.lock);
 	execute_request(qp, arrival);
 	spin_unlock(&qp->responder.lock);

@@ -6,6 +6,7 @@
 
 #include <smw/wire.h>
 
+#include <linux/if_vlan.h>
 #include <linux/rculist.h>
 #include <linux/udp.h>
 #include <net/netns/generic.h>
@@ -142,6 +143,8 @@ struct smw_link *smw_sock_link(const struct net_device *netdev)
 	struct smw_sock_net *socks = net_generic(dev_net(netdev), sock_net_id);
 	struct smw_link *link;
 
+	if (is_vlan_dev(netdev))
+		netdev = vlan_dev_real_dev(netdev);
 	list_for_each_entry_rcu(link, &socks->links, sock_node)
 		if (rcu_access_pointer(link->netdev) == netdev)
 			return link;

@@ -241,6 +241,7 @@ static int kernel_flags(u32 flags)
 {
 	return (flags & SMW_WC_GRH ? IB_WC_GRH : 0) |
 	       (flags & SMW_WC_WITH_IMM ? IB_WC_WITH_IMM : 0) |
+	       (flags & SMW_WC_WITH_VLAN ? IB_WC_WITH_VLAN : 0) |
 	       (flags & SMW_WC_WITH_INV ? IB_WC_WITH_INVALIDATE : 0);
 }
 
@@ -257,6 +258,7 @@ static void fill_kernel_wc(struct ib_wc *wc, const struct smw_cqe *cqe)
 		.wc_flags = kernel_flags(cqe->wc.wc_flags),
 		.pkey_index = cqe->wc.pkey_index,
 		.port_num = cqe->wc.port_num,
+		.vlan_id = cqe->wc.slid,
 	};
 }
 

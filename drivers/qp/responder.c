@@ -19,6 +19,17 @@ static bool takes_requests(const struct smw_qp *qp)
 	}
 }
 
+static void describe_datagram(const struct smw_qp *qp, const struct smw_packet *packet,
+			      struct ib_uverbs_wc *wc)
+{
+	wc->wc_flags |= SMW_WC_GRH;
+	wc->src_qp = packet->source_qpn;
+	if (qp->is_kernel && packet->vlan_id != SMW_VLAN_NONE) {
+		wc->wc_flags |= SMW_WC_WITH_VLAN;
+		wc->slid = packet->vlan_id;
+	}
+}
+
 /* Complete the receive in use. @packet is NULL where no message ended it. */
 static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			     enum ib_wc_status status)
@@ -34,10 +45,8 @@ static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 		.port_num = SMW_PORT,
 	};
 
-	if (packet && packet->op->flags & SMW_OP_DETH) {
-		wc.wc_flags |= SMW_WC_GRH;
-		wc.src_qp = packet->source_qpn;
-	}
+	if (packet && packet->op->flags & SMW_OP_DETH)
+		describe_datagram(qp, packet, &wc);
 	if (packet && packet->op->kind == SMW_KIND_WRITE)
 		wc.opcode = IB_WC_RECV_RDMA_WITH_IMM;
 	if (packet && packet->op->flags & SMW_OP_IMM) {

@@ -13,6 +13,8 @@
 #define SMW_WC_GRH	BIT(0)
 #define SMW_WC_WITH_IMM	BIT(1)
 #define SMW_WC_WITH_INV	BIT(3)
+/* For a kernel consumer alone: what slid holds, which Ethernet has no use for. */
+#define SMW_WC_WITH_VLAN	BIT(31)
 
 /**
  * struct smw_cqe - a completion in a ring

@@ -59,4 +59,16 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
  */
 bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address);
 
+/**
+ * smw_gid_vlan() - the VLAN that an address of the link's is on
+ * @link: the link
+ * @address: the address, an IPv4 one mapped into IPv6
+ * @ifindex: the netdev that counts where several have it
+ *
+ * Context: any.
+ *
+ * Return: its identifier, or SMW_VLAN_NONE.
+ */
+u16 smw_gid_vlan(struct smw_link *link, const struct in6_addr *address, int ifindex);
+
 #endif /* SMW_GID_H */

@@ -37,6 +37,8 @@
 
 /* What a datagram's receiver finds in front of the payload. */
 #define SMW_GRH_LEN 40
+/* No VLAN's identifier. */
+#define SMW_VLAN_NONE 0xffff
 
 /**
  * struct smw_packet - a transport packet, or several consecutive ones, in host order
@@ -58,6 +60,8 @@
  * @source_qpn: DETH source QP number, 24 bits
  * @grh: of a datagram for the responder: the SMW_GRH_LEN bytes that go in front of
  *       its payload; set by the carrier
+ * @vlan_id: of a datagram for a kernel consumer: the VLAN that its target address is on,
+ *           or SMW_VLAN_NONE; set by the carrier
  * @va: RETH or AtomicETH remote virtual address
  * @rkey: RETH or AtomicETH remote key
  * @length: RETH DMA length, bytes; of a FLUSH, those of its range
@@ -86,6 +90,7 @@ struct smw_packet {
 	u32 qkey;
 	u32 source_qpn;
 	const u8 *grh;
+	u16 vlan_id;
 	u64 va;
 	u32 rkey;
 	u32 length;

@@ -49,7 +49,7 @@ void smw_sock_count(struct net *net, enum smw_counter counter);
 
 /**
  * smw_sock_link() - the link of a netdev
- * @netdev: the netdev that a packet came in by
+ * @netdev: the netdev that a packet came in by; a VLAN has the link below it
  *
  * Return: the link, while rcu_read_lock() is held, or NULL.
  */
