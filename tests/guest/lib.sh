@@ -41,17 +41,20 @@ link_is_active() {
 	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state" 2>/dev/null
 }
 
+# gid_indexes DEVICE ADDRESS: where the table has that address, whatever its kind. One
+# process, and not one for each of the table's entries.
+gid_indexes() {
+	(cd "/sys/class/infiniband/$1/ports/1/gids" 2>/dev/null && grep -lxs "$(gid_of "$2")" -- *)
+}
+
 # gid_index DEVICE ADDRESS: the index of the RoCE v2 GID of that IP address.
 gid_index() {
-	local want file index
-	want=$(gid_of "$2")
-	for file in "/sys/class/infiniband/$1/ports/1/gids"/*; do
-		index=${file##*/}
-		[[ $(<"$file") == "$want" ]] || continue
+	local index
+	while read -r index; do
 		grep -qs 'RoCE v2' "/sys/class/infiniband/$1/ports/1/gid_attrs/types/$index" || continue
 		printf '%s\n' "$index"
 		return
-	done 2>/dev/null
+	done < <(gid_indexes "$@")
 	return 1
 }
 
@@ -130,6 +133,22 @@ both() {
 	wait "$pid" || { echo "the server's exit status: $?"; status=1; }
 	sed 's/^/server: /' "$scratch/server"
 	return "$status"
+}
+
+end_jobs() {
+	local pid
+	for pid in $(jobs -p); do
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
+# with_end COMMAND...: a case whose programs end with it. What was tried last is at the
+# end of a failing case's output.
+with_end() {
+	trap end_jobs EXIT
+	set -x
+	"$@"
 }
 
 # wire_only: requests to queue pairs of this host go by packets too.

@@ -49,21 +49,6 @@ case_of() {
 	echo "# $((SECONDS - start)) s"
 }
 
-end_jobs() {
-	local pid
-	for pid in $(jobs -p); do
-		kill "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
-}
-
-with_end() {
-	trap end_jobs EXIT
-	# What was tried last is at the end of a failing case's output.
-	set -x
-	"$@"
-}
-
 # refused WORDS LOG -- COMMAND...: COMMAND fails saying WORDS (its errno's text),
 # the kernel says LOG in one line and no more, and there is no new device.
 refused() {

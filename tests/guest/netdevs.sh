@@ -1,0 +1,346 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Netdevs above and below others: VLANs, macvlan, VRF and bonds, between the namespaces
+# of netlib.sh.
+#
+#	init_net			namespace "far"
+#	  near.5 (VLAN 5)		  remote.5
+#	  bond0: smw3 = legs		  bridge0: smw4
+#	    leg1 <---------- veth ------>   port1
+#	    leg2 <---------- veth ------>   port2
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/netlib.sh"
+
+# ---- VLANs ----
+
+vlan_packets() { in_far cat "/sys/class/net/remote.5/statistics/rx_packets"; }
+
+vlans_up() {
+	ip link add link near name near.5 type vlan id 5
+	sysctl -qw net.ipv6.conf.near/5.accept_dad=0
+	ip addr add 10.79.5.1/24 dev near.5
+	ip addr add fd79:5::1/64 dev near.5 nodad
+	ip link set near.5 up
+	in_far ip link add link remote name remote.5 type vlan id 5
+	in_far sysctl -qw net.ipv6.conf.remote/5.accept_dad=0
+	in_far ip addr add 10.79.5.2/24 dev remote.5
+	in_far ip addr add fd79:5::2/64 dev remote.5 nodad
+	in_far ip link set remote.5 up
+	until_true 10 has_gid smw1 10.79.5.1
+	until_true 10 has_gid smw2 10.79.5.2
+	until_true 10 has_gid smw1 fd79:5::1
+	until_true 10 has_gid smw2 fd79:5::2
+}
+
+# What the VLAN's netdev counts came with its tag.
+vlan_tagged() {
+	local before after
+	vlans_up
+	before=$(vlan_packets)
+	moves smw1 10.79.5.1 smw2 10.79.5.2
+	after=$(vlan_packets)
+	echo "$((after - before)) packets by the VLAN"
+	((after - before > 50))
+	before=$after
+	moves smw1 10.79.0.1 smw2 10.79.0.2
+	after=$(vlan_packets)
+	((after - before < 10))
+	moves smw1 fd79:5::1 smw2 fd79:5::2
+	on_stock pingpong smw2 10.79.5.2 smw1 10.79.5.1
+}
+
+# The VLAN has the MAC of the netdev below, and so the same link-local address.
+vlan_link_local() {
+	local near remote before
+	near=$(link_local near) remote=$(link_local in_far remote)
+	[[ $near == "$(link_local near.5)" ]]
+	until_true 10 has_gid_on smw1 "$near" near.5
+	until_true 10 has_gid_on smw2 "$remote" remote.5
+	before=$(vlan_packets)
+	"$path" -x "$slow" -d smw1 -g "$(gid_on smw1 "$near" near.5)" \
+		-D smw2 -G "$(gid_on smw2 "$remote" remote.5)" -b move
+	(($(vlan_packets) - before > 10))
+	before=$(vlan_packets)
+	"$path" -x "$slow" -d smw1 -g "$(gid_on smw1 "$near" near)" \
+		-D smw2 -G "$(gid_on smw2 "$remote" remote)" -b move
+	(($(vlan_packets) - before < 10))
+}
+
+vlan_own_address() {
+	same_host smw1 "$1"
+	moves smw1 10.79.5.1 smw1 10.79.5.1
+	moves smw1 fd79:5::1 smw1 fd79:5::1
+	moves smw1 fd79:5::1 smw1 fd79::1
+	same_host smw1 1
+}
+
+# A VLAN that the other end does not have.
+vlan_other_id() {
+	local ends
+	ip link add link near name near.6 type vlan id 6
+	ip addr add 10.79.6.1/24 dev near.6
+	ip link set near.6 up
+	until_true 10 has_gid smw1 10.79.6.1
+	ends smw1 10.79.6.1 smw2 10.79.5.2
+	says ETIMEDOUT 3000 "$path" "${ends[@]}" -a 10.79.6.2 reach
+	ip link delete near.6
+	until_true 10 lacks_gid smw1 10.79.6.1
+}
+
+# Packets for the VLAN's address that come without its tag: as for any socket, it is
+# the source check (rp_filter) that refuses them. UC, for there is no way back.
+vlan_untagged() {
+	local ends
+	in_far ip addr del 10.79.5.2/24 dev remote.5
+	until_true 10 lacks_gid smw2 10.79.5.2
+	in_far ip addr add 10.79.5.2/24 dev remote
+	until_true 10 has_gid smw2 10.79.5.2
+	ip neigh replace 10.79.5.2 lladdr "$(in_far cat /sys/class/net/remote/address)" dev near.5 nud permanent
+	in_far ip neigh replace 10.79.5.1 lladdr "$(cat /sys/class/net/near/address)" dev remote nud permanent
+	ends smw2 10.79.5.2 smw1 10.79.5.1
+	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.near.rp_filter=0
+	"$path" "${ends[@]}" -t uc move
+	sysctl -qw net.ipv4.conf.near.rp_filter=1
+	not "$path" "${ends[@]}" -t uc move
+	sysctl -qw net.ipv4.conf.near.rp_filter=0
+	ip neigh del 10.79.5.2 dev near.5
+	in_far ip neigh del 10.79.5.1 dev remote
+	in_far ip addr del 10.79.5.2/24 dev remote
+	until_true 10 lacks_gid smw2 10.79.5.2
+	in_far ip addr add 10.79.5.2/24 dev remote.5
+	until_true 10 has_gid smw2 10.79.5.2
+}
+
+# A path MTU that the link carries and the VLAN does not.
+vlan_mtu() {
+	local ends
+	ip link set near.5 mtu 700
+	ends smw1 10.79.5.1 smw2 10.79.5.2
+	says EINVAL 3000 "$path" "${ends[@]}" -m 1024 reach
+	"$path" "${ends[@]}" -m 512 move
+	ip link set near.5 mtu 1500
+	until_true 10 has_gid smw1 10.79.5.1
+	"$path" "${ends[@]}" -m 1024 move
+}
+
+# Its addresses are in the link's table still, but its packets go to the namespace.
+vlan_elsewhere() {
+	local ends
+	ip link add link near name near.7 type vlan id 7
+	ip link set near.7 netns far
+	in_far ip addr add 10.79.7.1/24 dev near.7
+	in_far ip link set near.7 up
+	if until_true 3 has_gid smw1 10.79.7.1; then
+		ends smw1 10.79.7.1 smw1 10.79.7.1
+		says EADDRNOTAVAIL 300 "$path" "${ends[@]}" reach
+		says EADDRNOTAVAIL 300 "$path" "${ends[@]}" -t ud reach
+	fi
+	in_far ip link delete near.7
+	until_true 10 lacks_gid smw1 10.79.7.1
+}
+
+vlan_mckey() {
+	local words=(mckey -m 239.1.2.3 -C 20)
+	in_far stdbuf -oL timeout $((20 * slow)) "${words[@]}" -b 10.79.5.2 >"$scratch/server" 2>&1 &
+	until_true 10 grep -q 'joined dgid' "$scratch/server"
+	timeout $((20 * slow)) "${words[@]}" -b 10.79.5.1 -s
+	wait $!
+	grep -q 'return status 0' "$scratch/server"
+}
+
+vlan_goes() {
+	local ends
+	ends smw1 10.79.5.1 smw2 10.79.5.2
+	start_run "${ends[@]}" -o 10
+	ip link delete near.5
+	run_fails 'retry counter exceeded'
+	until_true 10 lacks_gid smw1 10.79.5.1
+	in_far ip link delete remote.5
+	moves smw1 10.79.0.1 smw2 10.79.0.2
+}
+
+# ---- other netdevs ----
+
+# macvlan_address [NAMESPACE-COMMAND...]: a netdev with a MAC of its own gets one.
+macvlan_address() {
+	"$@" ip addr add 10.79.4.1/24 dev mac0
+	"$@" ip link set mac0 up
+	in_far ip addr add 10.79.4.2/24 dev remote
+	until_true 10 has_gid smw2 10.79.4.2
+}
+
+macvlan() {
+	ip link add mac0 link near type macvlan mode bridge
+	macvlan_address
+	until_true 10 has_gid smw1 10.79.4.1
+	moves smw1 10.79.4.1 smw2 10.79.4.2
+	ip link delete mac0
+	until_true 10 lacks_gid smw1 10.79.4.1
+	in_far ip addr del 10.79.4.2/24 dev remote
+}
+
+# As a container has it: the namespace's link is on the macvlan.
+macvlan_elsewhere() {
+	local ends
+	ip netns add box
+	ip link add mac0 link near netns box type macvlan mode bridge
+	macvlan_address ip netns exec box
+	ip netns exec box rdma link add smw5 type smw netdev mac0
+	until_true 10 has_gid smw5 10.79.4.1
+	moves smw5 10.79.4.1 smw2 10.79.4.2
+	# near's link has the address too, and is none of its namespace's.
+	until_true 10 has_gid smw1 10.79.4.1
+	ends smw1 10.79.4.1 smw2 10.79.4.2
+	says EADDRNOTAVAIL 3000 "$path" "${ends[@]}" reach
+	says EADDRNOTAVAIL 3000 "$path" "${ends[@]}" -t ud reach
+	ip netns delete box
+	until_true 10 link_gone smw5
+	in_far ip addr del 10.79.4.2/24 dev remote
+}
+
+# A socket that is not bound to a VRF hears it only where that is asked for.
+vrf() {
+	ip link add vrf1 type vrf table 10
+	ip link set vrf1 up
+	ip link set near master vrf1
+	sysctl -qw net.ipv4.udp_l3mdev_accept=1
+	ip addr replace fd79::1/64 dev near
+	until_true 10 has_gid smw1 fd79::1
+	moves smw1 10.79.0.1 smw2 10.79.0.2
+	moves smw1 fd79::1 smw2 fd79::2
+	sysctl -qw net.ipv4.udp_l3mdev_accept=0
+	ip link delete vrf1
+	ip addr replace fd79::1/64 dev near
+	until_true 10 has_gid smw1 fd79::1
+}
+
+# ---- bonds ----
+
+leg_up() {
+	ip link add "$1" type veth peer name "$2" netns far
+	ip link set "$1" master bond0
+	in_far ip link set "$2" master bridge0
+	in_far ip link set "$2" up
+}
+
+active_leg() { cat /sys/class/net/bond0/bonding/active_slave; }
+active_leg_is() { [[ $(active_leg) == "$1" ]]; }
+
+bond_up() {
+	modprobe bonding max_bonds=0
+	ip link add bond0 type bond mode active-backup miimon 50
+	in_far ip link add bridge0 type bridge forward_delay 0
+	leg_up leg1 port1
+	leg_up leg2 port2
+	sysctl -qw net.ipv6.conf.bond0.accept_dad=0
+	in_far sysctl -qw net.ipv6.conf.bridge0.accept_dad=0
+	ip addr add 10.82.0.1/24 dev bond0
+	in_far ip addr add 10.82.0.2/24 dev bridge0
+	ip link set bond0 up
+	in_far ip link set bridge0 up
+	ip addr add fd82::1/64 dev bond0 nodad
+	in_far ip addr add fd82::2/64 dev bridge0 nodad
+	until_true 10 active_leg_is leg1
+	add smw3 bond0
+	in_far rdma link add smw4 type smw netdev bridge0
+	until_true 10 has_gid smw3 10.82.0.1
+	until_true 10 has_gid smw4 10.82.0.2
+	until_true 10 has_gid smw3 fd82::1
+	until_true 10 has_gid smw4 fd82::2
+	until_true 10 link_is_active smw3
+}
+
+bond_moves() {
+	bond_up
+	moves smw3 10.82.0.1 smw4 10.82.0.2
+	moves smw3 fd82::1 smw4 fd82::2
+	moves smw3 10.82.0.1 smw3 10.82.0.1
+	cm_pair 10.82.0.2
+}
+
+# The core takes the bond's addresses away and gives them back.
+failover() {
+	local ends
+	ends smw3 "$2" smw4 "$3"
+	start_run "${ends[@]}" -t "$1" -o 19
+	in_far ip link set port1 down
+	until_true 10 active_leg_is leg2
+	until_true 10 has_gid smw3 "$2"
+	in_far ip link set port1 up
+	ip link set bond0 type bond active_slave leg1
+	active_leg_is leg1
+	until_true 10 has_gid smw3 "$2"
+	end_run
+	moves smw3 "$2" smw4 "$3"
+}
+
+# A link on a leg has the bond's addresses as long as the leg is the active one.
+link_on_leg() {
+	local ends
+	active_leg_is leg1
+	rdma link delete smw3
+	add smw5 leg1
+	add smw6 leg2
+	until_true 10 has_gid smw5 10.82.0.1
+	lacks_gid smw6 10.82.0.1
+	moves smw5 10.82.0.1 smw4 10.82.0.2
+	ends smw5 10.82.0.1 smw4 10.82.0.2
+	start_run "${ends[@]}" -o 10
+	ip link set bond0 type bond active_slave leg2
+	until_true 10 lacks_gid smw5 10.82.0.1
+	until_true 10 has_gid smw6 10.82.0.1
+	run_fails 'retry counter exceeded'
+	moves smw6 10.82.0.1 smw4 10.82.0.2
+	rdma link delete smw5
+	rdma link delete smw6
+	add smw3 bond0
+	until_true 10 has_gid smw3 10.82.0.1
+}
+
+bond_deleted() {
+	local ends
+	ends smw3 10.82.0.1 smw4 10.82.0.2
+	start_run "${ends[@]}"
+	timeout $((10 * slow)) ip link delete bond0
+	link_gone smw3
+	end_jobs
+	ip link delete leg1
+	ip link delete leg2
+	in_far ip link delete bridge0
+	link_gone smw4
+}
+
+need_device
+modprobe rdma_ucm
+case_of 'two namespaces and a link in each' two_namespaces
+case_of 'VLAN: tagged' vlan_tagged
+case_of 'VLAN: link-local' vlan_link_local
+case_of 'VLAN: own address, direct path' vlan_own_address 1
+case_of 'VLAN: own address, packets' vlan_own_address 0
+case_of 'VLAN: the connection manager' cm_pair 10.79.5.2
+case_of 'VLAN: multicast by the connection manager' vlan_mckey
+case_of 'VLAN: another one' vlan_other_id
+case_of 'VLAN: without the tag' vlan_untagged
+case_of 'VLAN: its MTU' vlan_mtu
+case_of 'VLAN: in another namespace' vlan_elsewhere
+case_of 'VLAN: deleted while in use' vlan_goes
+if modprobe macvlan 2>/dev/null; then
+	case_of 'macvlan' macvlan
+	case_of 'macvlan in another namespace, with a link of its own' macvlan_elsewhere
+else
+	skip 'macvlan' 'this kernel has none'
+fi
+if modprobe vrf 2>/dev/null; then
+	case_of 'VRF' vrf
+else
+	skip 'VRF' 'this kernel has none'
+fi
+case_of 'bond' bond_moves
+case_of 'bond: failover, IPv4' failover rc 10.82.0.1 10.82.0.2
+case_of 'bond: failover, IPv6' failover rc fd82::1 fd82::2
+case_of 'bond: failover, UD' failover ud 10.82.0.1 10.82.0.2
+case_of 'bond: links on the legs' link_on_leg
+case_of 'bond: deleted while in use' bond_deleted
+finish

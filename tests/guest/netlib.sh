@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# What the suites on networks share: two namespaces, and programs that move data
+# between them.
+#
+#	init_net			namespace "far"
+#	  near: smw1 <------ veth ------>  remote: smw2
+#	    10.79.0.1, fd79::1		     10.79.0.2, fd79::2
+
+path=$top/tools/pathtest
+sysfs=/sys/class/infiniband
+debugfs=/sys/kernel/debug/smw
+
+in_far() { ip netns exec far "$@"; }
+add() { rdma link add "$1" type smw netdev "$2"; }
+has_gid() { gid_index "$1" "$2" >/dev/null; }
+lacks_gid() { ! has_gid "$1" "$2"; }
+link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
+not() { ! "$@"; }
+same_host() { echo "$2" >"$debugfs/$1/same_host"; }
+
+link_local() { # [NAMESPACE-COMMAND...] NETDEV: its fe80:: address
+	"${@:1:$#-1}" ip -6 -o addr show dev "${*: -1}" scope link | sed -n 's/.* \(fe80:[^/]*\).*/\1/p'
+}
+
+# gid_on DEVICE ADDRESS NETDEV: the index of an address that two netdevs may have.
+gid_on() {
+	local index
+	while read -r index; do
+		grep -qsx "$3" "$sysfs/$1/ports/1/gid_attrs/ndevs/$index" || continue
+		printf '%s\n' "$index"
+		return
+	done < <(gid_indexes "$1" "$2")
+	return 1
+}
+
+has_gid_on() { gid_on "$@" >/dev/null; }
+
+# ends A A-ADDRESS B B-ADDRESS: words for pathtest.
+ends() {
+	local from to
+	from=$(gid_index "$1" "$2") to=$(gid_index "$3" "$4")
+	ends=(-x "$slow" -d "$1" -g "$from" -D "$3" -G "$to")
+}
+
+# moves A A-ADDRESS B B-ADDRESS [WORD...]: every operation of every service, both ways.
+moves() {
+	local ends
+	ends "$1" "$2" "$3" "$4"
+	"$path" "${ends[@]}" -b "${@:5}" move
+}
+
+# says ERRNO MS COMMAND...: no path, with this errno, within so many milliseconds.
+says() {
+	local want=$1 ms=$2 said status=0
+	shift 2
+	said=$("$@") || status=$?
+	echo "$said"
+	[[ $status == 3 && $said =~ ^path:\ ($want)\ after\ ([0-9]+)\ ms$ ]]
+	((BASH_REMATCH[2] <= ms * slow))
+}
+
+# pingpong SERVER-DEVICE ADDRESS CLIENT-DEVICE ADDRESS: of rdma-core, the server in far.
+pingpong() {
+	local program to from
+	to=$(gid_index "$1" "$2") from=$(gid_index "$3" "$4")
+	for program in ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong; do
+		local words=(-n 50 -s 900)
+		[[ $program != ibv_rc_pingpong ]] || words+=(-c)
+		new_port
+		in_far timeout $((20 * slow)) $program -d "$1" -g "$to" -p "$port" "${words[@]}" &
+		until_true 10 far_listens
+		timeout $((20 * slow)) $program -d "$3" -g "$from" -p "$port" "${words[@]}" 10.79.0.2
+		wait $!
+	done
+}
+
+far_listens() { in_far ss -Hltn "sport = :$port" | grep -q .; }
+
+# start_run WORD...: messages in the background, running when this returns.
+start_run() {
+	"$path" "$@" run >"$scratch/run" 2>&1 &
+	runner=$!
+	until_true 20 runs_or_ended
+	grep running "$scratch/run"
+}
+
+run_ended() { ! kill -0 "$runner" 2>/dev/null; }
+runs_or_ended() { grep -q running "$scratch/run" || run_ended; }
+
+# What was sent to the end arrived.
+end_run() {
+	local status=0
+	kill -TERM "$runner" 2>/dev/null || true
+	wait "$runner" || status=$?
+	cat "$scratch/run"
+	return "$status"
+}
+
+# An error, and not a hang, ended the run by itself.
+run_fails() {
+	local status=0
+	until_true 20 run_ended
+	wait "$runner" || status=$?
+	cat "$scratch/run"
+	((status == 1))
+	grep -q "$1" "$scratch/run"
+}
+
+# cm_pair SERVER-ADDRESS [AS-THE-CLIENT-SAYS-IT]: librdmacm's programs, the server in far.
+cm_pair() {
+	local server=(-a "$1") client=(-a "${2:-$1}")
+	new_port
+	in_far timeout $((20 * slow)) rping -s "${server[@]}" -p "$port" -C 3 -V -S 5000 &
+	until_true 10 cm_listening "$port"
+	timeout $((20 * slow)) rping -c "${client[@]}" -p "$port" -C 3 -V -S 5000
+	wait $!
+	in_far timeout $((20 * slow)) udaddy -b "$1" -c 1 -C 5 -S 500 >"$scratch/server" &
+	until_true 10 cm_listening 7174
+	timeout $((20 * slow)) udaddy -s "${2:-$1}" -c 1 -C 5 -S 500 >"$scratch/client"
+	wait $!
+	cat "$scratch/server" "$scratch/client"
+	grep -q 'return status 0' "$scratch/server"
+	grep -q 'return status 0' "$scratch/client"
+}
+
+case_of() {
+	local start=$EPOCHREALTIME
+	check "$1" with_end "${@:2}"
+	awk -v from="$start" -v to="$EPOCHREALTIME" 'BEGIN { printf "# %.1f s\n", to - from }'
+}
+
+two_namespaces() {
+	ip netns add far
+	in_far ip link set lo up
+	ip link add near type veth peer name remote netns far
+	sysctl -qw net.ipv6.conf.near.accept_dad=0
+	in_far sysctl -qw net.ipv6.conf.remote.accept_dad=0
+	ip addr add 10.79.0.1/24 dev near
+	ip addr add fd79::1/64 dev near nodad
+	ip link set near up
+	in_far ip addr add 10.79.0.2/24 dev remote
+	in_far ip addr add fd79::2/64 dev remote nodad
+	in_far ip link set remote up
+	add smw1 near
+	in_far rdma link add smw2 type smw netdev remote
+	until_true 10 has_gid smw1 fd79::1
+	until_true 10 has_gid smw2 fd79::2
+	until_true 10 has_gid smw1 10.79.0.1
+	until_true 10 has_gid smw2 10.79.0.2
+}

@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# Links and namespaces: a namespace or its netdev that goes while data moves, and the
+# RDMA core's exclusive mode, in which a device is in one namespace and not seen in others.
+#
+#	init_net			namespace "cage", exclusive
+#	  door: smw1 <------ veth ------>  inner: smw2
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/netlib.sh"
+
+# ---- namespaces ----
+
+# Its links' users are elsewhere, so nothing holds it.
+namespace_deleted() {
+	local ends
+	ends smw1 10.79.0.1 smw2 10.79.0.2
+	start_run "${ends[@]}" -t "$1"
+	ip netns delete far
+	until_true 10 link_gone smw2
+	until_true 10 link_gone smw1
+	end_jobs
+	two_namespaces
+}
+
+netdev_moved() {
+	local ends
+	ends smw1 10.79.0.1 smw2 10.79.0.2
+	start_run "${ends[@]}" -t "$1"
+	ip link set near netns far
+	until_true 10 link_gone smw1
+	link_exists smw2
+	end_jobs
+	in_far ip link delete near
+	until_true 10 link_gone smw2
+	ip netns delete far
+	two_namespaces
+}
+
+in_cage() { ip netns exec cage "$@"; }
+cage_listens() { in_cage ss -Hltn "sport = :$port" | grep -q .; }
+cage_cm_listens() { in_cage rdma resource show cm_id | grep 'state LISTEN' | grep -q ":$1 "; }
+
+cage_up() {
+	ip netns add cage
+	in_cage ip link set lo up
+	ip link add door type veth peer name inner netns cage
+	ip addr add 10.83.0.1/24 dev door
+	ip link set door up
+	in_cage ip addr add 10.83.0.2/24 dev inner
+	in_cage ip link set inner up
+	add smw1 door
+	in_cage rdma link add smw2 type smw netdev inner
+	until_true 10 has_gid smw1 10.83.0.1
+	until_true 10 has_gid smw2 10.83.0.2
+}
+
+# The device goes where its netdev is: programs there have it, those elsewhere not.
+exclusive() {
+	local index
+	rdma system set netns exclusive
+	cage_up
+	index=$(gid_index smw2 10.83.0.2)
+	rdma dev set smw2 netns cage
+	not link_exists smw2
+	in_cage "$path" -d smw2 -x "$slow" move
+	in_cage "$path" -d smw2 -x "$slow" -t ud move
+	new_port
+	in_cage timeout $((20 * slow)) ibv_rc_pingpong -d smw2 -g "$index" -n 50 -c -p "$port" &
+	until_true 10 cage_listens
+	timeout $((20 * slow)) ibv_rc_pingpong -d smw1 -g "$(gid_index smw1 10.83.0.1)" -n 50 -c \
+		-p "$port" 10.83.0.2
+	wait $!
+	new_port
+	in_cage timeout $((20 * slow)) rping -s -a 10.83.0.2 -p "$port" -C 3 -V -S 5000 &
+	until_true 10 cage_cm_listens "$port"
+	timeout $((20 * slow)) rping -c -a 10.83.0.2 -p "$port" -C 3 -V -S 5000
+	wait $!
+}
+
+# A device without its netdev carries data for those who know GIDs; it comes back.
+device_without_netdev() {
+	ip netns add cell
+	rdma dev set smw1 netns cell
+	not link_exists smw1
+	ip netns exec cell "$path" -d smw1 -x "$slow" move
+	ip netns exec cell "$path" -d smw1 -x "$slow" -t ud move
+	ip netns exec cell "$path" -d smw1 -x "$slow" run >"$scratch/run" 2>&1 &
+	until_true 20 grep -q running "$scratch/run"
+	ip netns delete cell
+	end_jobs
+	until_true 10 link_exists smw1
+	"$path" -d smw1 -x "$slow" move
+}
+
+# Its processes have the device open, by verbs and by the connection manager.
+exclusive_deleted() {
+	local service
+	for service in rc ud; do
+		ip netns exec cage "$path" -d smw2 -x "$slow" -t $service run >"$scratch/run.$service" 2>&1 &
+		until_true 20 grep -q running "$scratch/run.$service"
+	done
+	new_port
+	ip netns exec cage rping -s -a 10.83.0.2 -p "$port" >/dev/null 2>&1 &
+	until_true 10 cage_cm_listens "$port"
+	rping -c -a 10.83.0.2 -p "$port" >/dev/null 2>&1 &
+	ip netns delete cage
+	end_jobs
+	until_true 10 link_gone smw1
+	# It is not seen here even while it is there.
+	until_true 10 not test -e "$debugfs/smw2"
+	rdma system set netns shared
+}
+
+need_device
+modprobe rdma_ucm
+case_of 'two namespaces and a link in each' two_namespaces
+for service in rc ud; do
+	case_of "namespace deleted while in use, $service" namespace_deleted $service
+	case_of "netdev moved away while in use, $service" netdev_moved $service
+done
+ip netns delete far
+until_true 10 link_gone smw1
+case_of 'exclusive: a device and its netdev in a namespace' exclusive
+case_of 'exclusive: a device without its netdev' device_without_netdev
+case_of 'exclusive: namespace deleted while in use' exclusive_deleted
+# The suites that follow find nothing of this one, whatever failed.
+ip -all netns delete
+rdma system set netns shared || true
+finish
