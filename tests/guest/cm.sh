@@ -14,63 +14,37 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 debugfs=/sys/kernel/debug/smw
-# In front of what runs in the other namespace, server or client.
-server_in=() client_in=()
-
-in_far() { ip netns exec far "$@"; }
-has_gid() { gid_index "$1" "$2" >/dev/null; }
-
-# serve COMMAND...: start a server on $port, and wait until it listens.
-serve() {
-	timeout -k 1 $((40 * slow)) "${server_in[@]}" "$@" >"$scratch/server" 2>&1 &
-	server=$!
-	until_true 20 cm_listening "$port" || { cat "$scratch/server"; return 1; }
-}
+listens=cm_listening
 
 # pair SERVER-WORDS -- CLIENT-WORDS: on a port of their own; both must succeed.
 pair() {
+	split_words "$@"
 	new_port
-	pair_with "-p $port" "$@"
-}
-
-pair_with() {
-	local port_words words=() status=0
-	read -ra port_words <<<"$1"
-	shift
-	while [[ $1 != -- ]]; do
-		words+=("$1")
-		shift
-	done
-	shift
-	serve "${words[@]}" "${port_words[@]}"
-	timeout -k 1 $((40 * slow)) "${client_in[@]}" "$@" "${port_words[@]}" || status=$?
-	wait "$server" || { echo "the server's exit status: $?"; status=1; }
-	sed 's/^/server: /' "$scratch/server"
-	return "$status"
+	serve "${before[@]}" -p "$port" || return 1
+	call "${behind[@]}" -p "$port"
 }
 
 # What the programs say of a transfer that was short is not in their exit status.
 rping_pair() {
 	pair rping -s -a "$1" -v -V -C "$rounds" -S "$2" -- \
-		rping -c -a "$1" -v -V -C "$rounds" -S "$2" >"$scratch/rping"
-	cat "$scratch/rping"
+		rping -c -a "$1" -v -V -C "$rounds" -S "$2" | tee "$scratch/rping"
 	[[ $(grep -c '^ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
 	[[ $(grep -c '^server: server ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
 }
 
 cmatose_pair() {
 	pair ucmatose -b "$1" -c "$2" -C "$3" -S "$4" -- \
-		ucmatose -s "$1" -c "$2" -C "$3" -S "$4" >"$scratch/cmatose"
-	cat "$scratch/cmatose"
+		ucmatose -s "$1" -c "$2" -C "$3" -S "$4" | tee "$scratch/cmatose"
 	[[ $(grep -c 'return status 0' "$scratch/cmatose") == 2 ]]
 }
 
 # Its -p is something else; it has one port.
 daddy_pair() {
 	port=7174
-	pair_with '' udaddy -b "$1" -c "$2" -C 5 -S 512 -- \
-		udaddy -s "$1" -c "$2" -C 5 -S 512 >"$scratch/daddy"
-	cat "$scratch/daddy"
+	{
+		serve udaddy -b "$1" -c "$2" -C 5 -S 512
+		call udaddy -s "$1" -c "$2" -C 5 -S 512
+	} | tee "$scratch/daddy"
 	[[ $(grep -c 'return status 0' "$scratch/daddy") == 2 ]]
 }
 
@@ -116,31 +90,6 @@ mckey_pair() {
 	wait $!
 	cat "$scratch/server"
 	grep -q 'return status 0' "$scratch/server"
-}
-
-two_namespaces() {
-	ip netns add far
-	ip link add near type veth peer name remote netns far
-	sysctl -q -w net.ipv6.conf.near.accept_dad=0
-	in_far sysctl -q -w net.ipv6.conf.remote.accept_dad=0
-	ip addr add 10.79.0.1/24 dev near
-	ip addr add fd79::1/64 dev near nodad
-	ip link set near up
-	in_far ip addr add 10.79.0.2/24 dev remote
-	in_far ip addr add fd79::2/64 dev remote nodad
-	in_far ip link set remote up
-	rdma link add smw1 type smw netdev near
-	in_far rdma link add smw2 type smw netdev remote
-	until_true 10 has_gid smw1 fd79::1
-	until_true 10 has_gid smw2 fd79::2
-	until_true 10 has_gid smw1 10.79.0.1
-	until_true 10 has_gid smw2 10.79.0.2
-}
-
-# Deleting the netdev takes both links along.
-one_namespace() {
-	ip link delete near
-	ip netns delete far
 }
 
 # ---- what is left ----

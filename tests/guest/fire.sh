@@ -16,28 +16,6 @@ mwfire=$top/tools/mwfire
 rounds=30
 [[ ${SMW_KERNEL:-stock} != debug ]] || rounds=2
 
-in_far() { ip netns exec far "$@"; }
-has_gid() { gid_index "$1" "$2" >/dev/null; }
-
-two_namespaces() {
-	ip netns add far
-	ip link add near type veth peer name remote netns far
-	ip addr add 10.79.0.1/24 dev near
-	ip link set near up
-	in_far ip addr add 10.79.0.2/24 dev remote
-	in_far ip link set remote up
-	rdma link add smw1 type smw netdev near
-	in_far rdma link add smw2 type smw netdev remote
-	until_true 10 has_gid smw1 10.79.0.1
-	until_true 10 has_gid smw2 10.79.0.2
-}
-
-# Deleting the netdev takes both links along.
-one_namespace() {
-	ip link delete near
-	ip netns delete far
-}
-
 # fire PATH ARGUMENT...: every way of taking a key back, on that path.
 fire() {
 	local path=$1 way

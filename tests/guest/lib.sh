@@ -76,13 +76,15 @@ gid_of() {
 	}'
 }
 
+has_gid() { gid_index "$1" "$2" >/dev/null; }
+
 # bring_up: the link of the suite, active, with its GIDs.
 bring_up() {
 	modprobe ib_uverbs
 	link_exists "$dev" || rdma link add "$dev" type "$driver" netdev "$netdev"
 	until_true 10 link_is_active "$dev" &&
-		until_true 10 gid_index "$dev" "${SMW_ADDR:-127.0.0.1}" >/dev/null &&
-		until_true 10 gid_index "$dev" "${SMW_ADDR6:-::1}" >/dev/null
+		until_true 10 has_gid "$dev" "${SMW_ADDR:-127.0.0.1}" &&
+		until_true 10 has_gid "$dev" "${SMW_ADDR6:-::1}"
 }
 
 take_down() {
@@ -111,27 +113,41 @@ new_port() {
 	echo "$port" >/run/smw/port
 }
 
-# both SERVER-WORDS -- CLIENT-WORDS: run a server and, when it listens, its
-# client; both must succeed. Both get -p and a port.
-both() {
-	local server=() status=0 pid
-	new_port
+# In front of what runs in another namespace, server or client; and what sees that a
+# server has come to listen on a port.
+server_in=() client_in=() listens=listening
+
+# split_words WORD... -- WORD...: into before and behind.
+split_words() {
+	before=()
 	while [[ $1 != -- ]]; do
-		server+=("$1")
+		before+=("$1")
 		shift
 	done
 	shift
-	timeout -k 1 $((30 * slow)) "${server[@]}" -p "$port" >"$scratch/server" 2>&1 &
-	pid=$!
-	if ! until_true 10 listening "$port"; then
-		echo "the server does not listen"
-		kill "$pid" 2>/dev/null || true
-		cat "$scratch/server"
-		return 1
-	fi
-	timeout -k 1 $((30 * slow)) "$@" -p "$port" "${SMW_ADDR:-127.0.0.1}" || status=$?
-	wait "$pid" || { echo "the server's exit status: $?"; status=1; }
+	behind=("$@")
+}
+
+server_gone() { ! kill -0 "$server" 2>/dev/null; }
+listens_or_gone() { "$listens" "$port" || server_gone; }
+
+# serve COMMAND...: start a server on $port, and wait until it listens.
+serve() {
+	timeout -k 1 $((40 * slow)) "${server_in[@]}" "$@" >"$scratch/server" 2>&1 &
+	server=$!
+	until_true 20 listens_or_gone && "$listens" "$port" && return
+	echo "the server does not listen on port $port"
+	kill "$server" 2>/dev/null || true
+	cat "$scratch/server"
+	return 1
+}
+
+# served: the server that was started ends well.
+served() {
+	local status=0
+	wait "$server" || status=$?
 	sed 's/^/server: /' "$scratch/server"
+	((status == 0)) || echo "the server's exit status: $status"
 	return "$status"
 }
 
@@ -149,6 +165,53 @@ with_end() {
 	trap end_jobs EXIT
 	set -x
 	"$@"
+}
+
+# call COMMAND...: its client; both must succeed. A server without a client is not waited
+# for.
+call() {
+	local status=0
+	timeout -k 1 $((40 * slow)) "${client_in[@]}" "$@" || status=$?
+	((status == 0)) || until_true 2 server_gone || kill "$server" 2>/dev/null || true
+	served && return "$status"
+}
+
+# both SERVER-WORDS -- CLIENT-WORDS: a server and its client, which are given a port;
+# and the client, last, the address.
+both() {
+	split_words "$@"
+	new_port
+	serve "${before[@]}" -p "$port" || return 1
+	call "${behind[@]}" -p "$port" "${SMW_ADDR:-127.0.0.1}"
+}
+
+in_far() { ip netns exec far "$@"; }
+
+# two_namespaces: a second one, "far", with a link in each: smw1 here on near, 10.79.0.1
+# and fd79::1, and smw2 there on remote, 10.79.0.2 and fd79::2.
+two_namespaces() {
+	ip netns add far
+	ip link add near type veth peer name remote netns far
+	sysctl -q -w net.ipv6.conf.near.accept_dad=0
+	in_far sysctl -q -w net.ipv6.conf.remote.accept_dad=0
+	ip addr add 10.79.0.1/24 dev near
+	ip addr add fd79::1/64 dev near nodad
+	ip link set near up
+	in_far ip addr add 10.79.0.2/24 dev remote
+	in_far ip addr add fd79::2/64 dev remote nodad
+	in_far ip link set remote up
+	rdma link add smw1 type smw netdev near
+	in_far rdma link add smw2 type smw netdev remote
+	until_true 10 has_gid smw1 fd79::1
+	until_true 10 has_gid smw2 fd79::2
+	until_true 10 has_gid smw1 10.79.0.1
+	until_true 10 has_gid smw2 10.79.0.2
+}
+
+# Deleting the netdev takes both links along.
+one_namespace() {
+	ip link delete near
+	ip netns delete far
 }
 
 # wire_only: requests to queue pairs of this host go by packets too.

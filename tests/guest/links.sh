@@ -17,10 +17,8 @@ mark=
 inside=
 debugfs=/sys/kernel/debug/smw
 
-in_far() { ip netns exec far "$@"; }
 add() { rdma link add "$1" type smw netdev "$2"; }
 link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
-has_gid() { gid_index "$1" "$2" >/dev/null; }
 lacks_gid() { ! has_gid "$1" "$2"; }
 state_is() { grep -q "$2" "$sysfs/$1/ports/1/state"; }
 active_mtu_is() { ibv_devinfo -d "$1" | grep -q "active_mtu:.*$2 "; }

@@ -17,15 +17,10 @@ mwcheck() {
 
 # claiming VARIABLE=VALUE... -- ARGUMENT...: of a device that claims so.
 claiming() {
-	local claims=()
-	while [[ $1 != -- ]]; do
-		claims+=("$1")
-		shift
-	done
-	shift
+	split_words "$@"
 	status=0
-	env LD_PRELOAD="$scratch/caps.so" "${claims[@]}" "$top/tools/mwcheck" -d "$dev" -g "$gid" \
-		-x "$slow" -j "$jobs" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+	env LD_PRELOAD="$scratch/caps.so" "${before[@]}" "$top/tools/mwcheck" -d "$dev" -g "$gid" \
+		-x "$slow" -j "$jobs" "${behind[@]}" >"$scratch/out" 2>"$scratch/err" || status=$?
 	cat "$scratch/out" "$scratch/err"
 }
 
