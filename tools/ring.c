@@ -384,10 +384,7 @@ enum ibv_wc_status ring_settle(struct ring_env *e)
 {
 	static uint64_t marker = MARKER_ID;
 	enum ibv_wc_status first = IBV_WC_SUCCESS;
-	union {
-		struct rxe_send_wqe wqe;
-		uint8_t room[RING_SLOT_MAX];
-	} slot;
+	union ring_slot slot;
 	uint64_t id = ++marker;
 
 	ring_good_wqe(e, &slot.wqe);
@@ -407,6 +404,13 @@ enum ibv_wc_status ring_settle(struct ring_env *e)
 		if (wc.status != IBV_WC_SUCCESS && first == IBV_WC_SUCCESS)
 			first = wc.status;
 	}
+}
+
+enum ibv_wc_status ring_post(struct ring_env *e, const union ring_slot *s)
+{
+	ring_put(e, s, sizeof(*s));
+	ring_doorbell(e);
+	return ring_settle(e);
 }
 
 void ring_expect_no_harm(struct ring_env *e)

@@ -72,6 +72,12 @@ uint32_t ring_pick(struct ring_env *e, const uint32_t *from, size_t n);
 
 /* A request as the library would build it: a write, or datagram, of 64 bytes. */
 void ring_good_wqe(const struct ring_env *e, struct rxe_send_wqe *wqe);
+/* A place in the send queue, and what it may hold. */
+union ring_slot {
+	struct rxe_send_wqe wqe;
+	uint32_t words[RING_SLOT_MAX / 4];
+};
+
 /* Put @len bytes at the send queue's producer and step it. */
 void ring_put(struct ring_env *e, const void *wqe, size_t len);
 /* Tell the driver to look. */
@@ -83,6 +89,17 @@ int ring_doorbell(struct ring_env *e);
  * request other than the marker is returned; IBV_WC_SUCCESS if none was bad.
  */
 enum ibv_wc_status ring_settle(struct ring_env *e);
+/* Post one slot and wait until it is dealt with. */
+enum ibv_wc_status ring_post(struct ring_env *e, const union ring_slot *s);
+
+/*
+ * Cases of every kind of pair; @open makes one. A good request of @opcode with one
+ * word of it changed, each word in turn; and slots full of random bytes, made somewhat
+ * plausible by @temper, which may be NULL.
+ */
+void ring_one_word(void (*open)(struct ring_env *e), uint32_t opcode);
+void ring_garbage(void (*open)(struct ring_env *e),
+		  void (*temper)(struct ring_env *e, union ring_slot *s));
 
 /*
  * A command of the kernel's, without the library; 0 or an errno. @cmd begins with a

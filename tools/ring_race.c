@@ -119,10 +119,7 @@ static void *flip(void *arg)
 /* Post what should be good, raw: the library would not survive the header. */
 static void post_raw(struct ring_env *e)
 {
-	union {
-		struct rxe_send_wqe wqe;
-		uint8_t bytes[RING_SLOT_MAX];
-	} s;
+	union ring_slot s;
 
 	for (int i = 0; i < 8; i++) {
 		ring_good_wqe(e, &s.wqe);

@@ -2,26 +2,13 @@
 /* Datagram requests that no library would build. */
 #include "ring.h"
 
-union slot {
-	struct rxe_send_wqe wqe;
-	uint8_t bytes[RING_SLOT_MAX];
-	uint32_t words[RING_SLOT_MAX / 4];
-};
-
-static enum ibv_wc_status post(struct ring_env *e, const union slot *s)
-{
-	ring_put(e, s, sizeof(*s));
-	ring_doorbell(e);
-	return ring_settle(e);
-}
-
 /* Address handles that are not there, or are another domain's. */
 static void ah_numbers(long arg)
 {
 	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 100;
 	uint32_t numbers[6] = { 0, 0x80000000, 0xffffffff };
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open_datagrams(&e);
@@ -30,10 +17,10 @@ static void ah_numbers(long arg)
 	check(e.ah && numbers[4] && numbers[4] != e.ah, "numbers of their own");
 	for (unsigned int i = 0; i < rounds; i++) {
 		ring_good_wqe(&e, &s.wqe);
-		check_eq(post(&e, &s), IBV_WC_SUCCESS, "a good request");
+		check_eq(ring_post(&e, &s), IBV_WC_SUCCESS, "a good request");
 		numbers[5] = ring_random(&e) | 0x10000000;
 		s.wqe.wr.wr.ud.ah_num = numbers[i % ARRAY_SIZE(numbers)];
-		check_eq(post(&e, &s), IBV_WC_LOC_QP_OP_ERR, "a wrong number");
+		check_eq(ring_post(&e, &s), IBV_WC_LOC_QP_OP_ERR, "a wrong number");
 		check_eq(rdma_state(e.a.qp), IBV_QPS_SQE, "the state");
 		ring_recover(&e);
 	}
@@ -44,7 +31,7 @@ static void ah_numbers(long arg)
 static void opcodes(long arg)
 {
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open_datagrams(&e);
@@ -53,7 +40,7 @@ static void opcodes(long arg)
 
 		ring_good_wqe(&e, &s.wqe);
 		s.wqe.wr.opcode = opcode;
-		check_eq(post(&e, &s), known ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR,
+		check_eq(ring_post(&e, &s), known ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR,
 			 "status");
 		if (!known)
 			ring_recover(&e);
@@ -62,51 +49,28 @@ static void opcodes(long arg)
 	ring_close(&e);
 }
 
-/* A good request with one word of it changed, each word in turn. */
 static void one_word(long arg)
 {
-	static const uint32_t odd_numbers[] = { 0, 1, 65, 65536, 0x80000000, 0xffffffff };
-	struct ring_env e;
-	union slot s;
-
 	(void)arg;
-	ring_open_datagrams(&e);
-	for (size_t word = 0; word < (sizeof(s.wqe) + 16) / 4; word++) {
-		for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
-			ring_good_wqe(&e, &s.wqe);
-			s.words[word] = odd_numbers[i];
-			if (post(&e, &s) != IBV_WC_SUCCESS ||
-			    rdma_state(e.a.qp) != IBV_QPS_RTS)
-				ring_recover(&e);
-		}
-	}
-	ring_expect_no_harm(&e);
-	ring_close(&e);
+	ring_one_word(ring_open_datagrams, IBV_WR_SEND);
+}
+
+/* A datagram's opcode, and often a handle or a number of pieces that there may be. */
+static void datagram(struct ring_env *e, union ring_slot *s)
+{
+	uint32_t bits = ring_random(e);
+
+	s->wqe.wr.opcode = bits & 1 ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM;
+	if (bits & 2)
+		s->wqe.wr.wr.ud.ah_num = e->ah;
+	if (bits & 4)
+		s->wqe.dma.num_sge %= 5;
 }
 
 static void garbage(long arg)
 {
-	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 400;
-	struct ring_env e;
-	union slot s;
-
 	(void)arg;
-	ring_open_datagrams(&e);
-	for (unsigned int i = 0; i < rounds; i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(s.words); k++)
-			s.words[k] = ring_random(&e);
-		s.wqe.wr.opcode = IBV_WR_SEND + (i & 1);
-		if (i & 2)
-			s.wqe.wr.wr.ud.ah_num = e.ah;
-		if (i & 4)
-			s.wqe.dma.num_sge %= 5;
-		ring_put(&e, &s, sizeof(s));
-		ring_doorbell(&e);
-		ring_settle(&e);
-		ring_recover(&e);
-	}
-	ring_expect_no_harm(&e);
-	ring_close(&e);
+	ring_garbage(ring_open_datagrams, datagram);
 }
 
 void ring_ud_cases(void)

@@ -14,25 +14,11 @@
 #define WR_ATOMIC_WRITE		15
 #define WR_REG_MR		0x20
 
-union slot {
-	struct rxe_send_wqe wqe;
-	uint8_t bytes[RING_SLOT_MAX];
-	uint32_t words[RING_SLOT_MAX / 4];
-};
-
 static const uint32_t odd_numbers[] = {
 	0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 4095, 4096, 65535,
 	65536, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffff0, 0xfffffffe,
 	0xffffffff,
 };
-
-/* Post one slot and wait until it is dealt with. */
-static enum ibv_wc_status post(struct ring_env *e, const union slot *s)
-{
-	ring_put(e, s, sizeof(*s));
-	ring_doorbell(e);
-	return ring_settle(e);
-}
 
 static bool may_succeed(uint32_t opcode)
 {
@@ -46,13 +32,13 @@ static void opcodes(long arg)
 	uint32_t high = (uint32_t)arg;
 	enum ibv_wc_status status;
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	ring_open(&e);
 	for (uint32_t opcode = 0; opcode < 256; opcode++) {
 		ring_good_wqe(&e, &s.wqe);
 		s.wqe.wr.opcode = opcode | high;
-		status = post(&e, &s);
+		status = ring_post(&e, &s);
 		if (high || !may_succeed(opcode))
 			check(status != IBV_WC_SUCCESS,
 			      "opcode %#x is refused", opcode | high);
@@ -67,7 +53,7 @@ static void opcodes(long arg)
 static void reg_mr(long arg)
 {
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open(&e);
@@ -77,7 +63,7 @@ static void reg_mr(long arg)
 			s.words[j] = ring_random(&e);
 		s.wqe.wr.opcode = WR_REG_MR + (uint32_t)(i & 1);
 		s.wqe.wr.send_flags = IBV_SEND_SIGNALED;
-		check(post(&e, &s) != IBV_WC_SUCCESS, "REG_MR is refused");
+		check(ring_post(&e, &s) != IBV_WC_SUCCESS, "REG_MR is refused");
 		ring_recover(&e);
 	}
 	ring_expect_no_harm(&e);
@@ -91,7 +77,7 @@ static void num_sge(long arg)
 		IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND_WITH_INV,
 	};
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open(&e);
@@ -105,7 +91,7 @@ static void num_sge(long arg)
 			s.wqe.dma.num_sge = n;
 			for (size_t k = 1; k < 32; k++)
 				s.wqe.dma.sge[k] = s.wqe.dma.sge[0];
-			status = post(&e, &s);
+			status = ring_post(&e, &s);
 			/* a slot cannot hold that many */
 			if (n > e.sq.slot_len / sizeof(struct rxe_sge))
 				check(status != IBV_WC_SUCCESS,
@@ -122,7 +108,7 @@ static void num_sge(long arg)
 static void lengths(long arg)
 {
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	ring_open(&e);
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
@@ -137,7 +123,7 @@ static void lengths(long arg)
 			s.wqe.dma.length = odd_numbers[j];
 			s.wqe.dma.resid = odd_numbers[(i + j) %
 						      ARRAY_SIZE(odd_numbers)];
-			status = post(&e, &s);
+			status = ring_post(&e, &s);
 			if (odd_numbers[i] > RING_BUF_LEN &&
 			    arg != IBV_WR_ATOMIC_FETCH_AND_ADD)
 				check(status != IBV_WC_SUCCESS,
@@ -155,7 +141,7 @@ static void lengths(long arg)
 static void sum_wraps(long arg)
 {
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open(&e);
@@ -166,7 +152,7 @@ static void sum_wraps(long arg)
 			s.wqe.dma.sge[k] = s.wqe.dma.sge[0];
 			s.wqe.dma.sge[k].length = (uint32_t)((1ULL << 32) / n);
 		}
-		check(post(&e, &s) != IBV_WC_SUCCESS,
+		check(ring_post(&e, &s) != IBV_WC_SUCCESS,
 		      "elements of 4 GiB together are refused");
 		ring_recover(&e);
 	}
@@ -178,7 +164,7 @@ static void inline_lengths(long arg)
 {
 	enum ibv_wc_status status;
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	ring_open(&e);
 	for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i++) {
@@ -190,7 +176,7 @@ static void inline_lengths(long arg)
 			s.wqe.wr.send_flags |= IBV_SEND_INLINE;
 			s.wqe.dma.length = n;
 			s.wqe.dma.num_sge = odd_numbers[j];
-			status = post(&e, &s);
+			status = ring_post(&e, &s);
 			if (n > e.sq.slot_len && (arg == IBV_WR_SEND ||
 						  arg == IBV_WR_RDMA_WRITE))
 				check(status != IBV_WC_SUCCESS,
@@ -207,7 +193,7 @@ static void inline_lengths(long arg)
 static void flags(long arg)
 {
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open(&e);
@@ -216,7 +202,7 @@ static void flags(long arg)
 			ring_good_wqe(&e, &s.wqe);
 			s.wqe.wr.opcode = opcode;
 			s.wqe.wr.send_flags = 1U << bit;
-			if (post(&e, &s) != IBV_WC_SUCCESS ||
+			if (ring_post(&e, &s) != IBV_WC_SUCCESS ||
 			    rdma_state(e.a.qp) != IBV_QPS_RTS)
 				ring_recover(&e);
 		}
@@ -232,7 +218,7 @@ static void binds(long arg)
 	struct ibv_mw *mine[2], *other;
 	uint32_t keys[6];
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open(&e);
@@ -258,7 +244,7 @@ static void binds(long arg)
 					(uint64_t)ring_random(&e) << 20;
 		s.wqe.wr.wr.mw.access = ring_random(&e) & 1 ?
 			RDMA_ALL_REMOTE : ring_random(&e);
-		if (post(&e, &s) != IBV_WC_SUCCESS)
+		if (ring_post(&e, &s) != IBV_WC_SUCCESS)
 			ring_recover(&e);
 	}
 	check_errno(ibv_dereg_mr(e.secret.mr), 0,
@@ -279,7 +265,7 @@ static void invalidates(long arg)
 	struct ibv_mw *other;
 	uint32_t keys[6];
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
 	ring_open(&e);
 	other = ibv_alloc_mw(e.c.pd, IBV_MW_TYPE_2);
@@ -298,7 +284,7 @@ static void invalidates(long arg)
 		s.wqe.dma.length = 0;
 		if (arg == IBV_WR_SEND_WITH_INV && i & 1)
 			rdma_recv(&e.b, 1, NULL, 0, 0);
-		check(post(&e, &s) != IBV_WC_SUCCESS,
+		check(ring_post(&e, &s) != IBV_WC_SUCCESS,
 		      "nothing here can be invalidated");
 		ring_recover(&e);
 	}
@@ -307,22 +293,33 @@ static void invalidates(long arg)
 	ring_close(&e);
 }
 
-/* Slots full of random bytes, some with an opcode that exists. */
+/* Opcodes that exist, and often a number of pieces that there may be. */
+static void known_opcode(struct ring_env *e, union ring_slot *s)
+{
+	s->wqe.wr.opcode %= 16;
+	if (ring_random(e) & 1)
+		s->wqe.dma.num_sge %= 5;
+}
+
 static void garbage(long arg)
+{
+	ring_garbage(ring_open, arg ? known_opcode : NULL);
+}
+
+void ring_garbage(void (*open)(struct ring_env *e),
+		  void (*temper)(struct ring_env *e, union ring_slot *s))
 {
 	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 400;
 	struct ring_env e;
-	union slot s;
+	union ring_slot s;
 
-	ring_open(&e);
+	open(&e);
 	for (unsigned int i = 0; i < rounds; i++) {
 		for (unsigned int j = 0; j <= ring_random(&e) % 8; j++) {
 			for (size_t k = 0; k < ARRAY_SIZE(s.words); k++)
 				s.words[k] = ring_random(&e);
-			if (arg)
-				s.wqe.wr.opcode %= 16;
-			if (arg && ring_random(&e) & 1)
-				s.wqe.dma.num_sge %= 5;
+			if (temper)
+				temper(&e, &s);
 			ring_put(&e, &s, sizeof(s));
 		}
 		ring_doorbell(&e);
@@ -333,19 +330,23 @@ static void garbage(long arg)
 	ring_close(&e);
 }
 
-/* A good request with one word of it changed, each word in turn. */
 static void one_word(long arg)
 {
-	struct ring_env e;
-	union slot s;
+	ring_one_word(ring_open, (uint32_t)arg);
+}
 
-	ring_open(&e);
+void ring_one_word(void (*open)(struct ring_env *e), uint32_t opcode)
+{
+	struct ring_env e;
+	union ring_slot s;
+
+	open(&e);
 	for (size_t word = 0; word < (sizeof(s.wqe) + 16) / 4; word++) {
 		for (size_t i = 0; i < ARRAY_SIZE(odd_numbers); i += 3) {
 			ring_good_wqe(&e, &s.wqe);
-			s.wqe.wr.opcode = (uint32_t)arg;
+			s.wqe.wr.opcode = opcode;
 			s.words[word] = odd_numbers[i];
-			if (post(&e, &s) != IBV_WC_SUCCESS ||
+			if (ring_post(&e, &s) != IBV_WC_SUCCESS ||
 			    rdma_state(e.a.qp) != IBV_QPS_RTS)
 				ring_recover(&e);
 		}
