@@ -1,114 +1,171 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# The device against rdma_rxe in a second guest (scripts/vm/pair). Both guests
-# run this file in step:
+# smw against rdma_rxe in a second guest (scripts/vm/pair), or against another smw
+# (interop-smw). Both guests run this file in step:
 #
-#	guest a: smw0 on eth0, 10.77.0.1 ---- 10.77.0.2, rxe0 on eth0 :guest b
+#	guest a: smw0 on eth0, 10.77.0.1 ---- 10.77.0.2, rxe0 or smw0 on eth0 :guest b
 #
-# Every case has a server on one side and a client on the other; it has passed
-# when both sides say so.
+# In every case each guest has a server, and a client of the other's server, at the
+# same time. It has passed when both ended well, on both sides.
 set -euo pipefail
-[[ $SMW_ROLE == a ]] || export SMW_TEST_DRIVER=rxe
+peer=${SMW_TEST_PEER:-rxe}
+[[ $SMW_ROLE == a ]] || export SMW_TEST_DRIVER=$peer
 . "$(dirname "$0")/lib.sh"
 
 [[ -n $SMW_PEER ]] || skip_all 'needs a second guest (scripts/vm/pair)'
 other=b
 [[ $SMW_ROLE == a ]] || other=a
 
-# meet NAME: both sides have come here.
-meet() {
-	: >"$SMW_PAIR/$1-$SMW_ROLE"
-	until_true 60 test -e "$SMW_PAIR/$1-$other"
+# say WORD, and hear WORD from the other side, by files in the folder in common.
+say() { : >"$SMW_PAIR/$peer-$1-$SMW_ROLE"; }
+hear() { until_true 30 test -e "$SMW_PAIR/$peer-$1-$other"; }
+
+# new_turn: a case has a number and a port of its own, the same on both sides.
+new_turn() {
+	turn=$((turn + 1))
+	port=$((first_port + turn))
 }
 
-serve() {
-	local pid
-	timeout -k 1 60 "$@" "${port_words[@]}" &
-	pid=$!
-	until_true 10 "$listening" "$port"
-	: >"$SMW_PAIR/ready-$port"
-	wait "$pid"
+# exchange: the servers in before listen on both sides, then the clients in behind run.
+exchange() {
+	serve "${before[@]}" || return 1
+	say "$turn"
+	hear "$turn" || { echo 'the other side has no server'; return 1; }
+	call "${behind[@]}"
 }
 
-call() {
-	until_true 20 test -e "$SMW_PAIR/ready-$port"
-	timeout -k 1 60 "$@" "${port_words[@]}"
-}
-
-# turn NAME SERVER: a case in which this side is server or client, as the words in
-# server_words and client_words say.
-turn() {
-	port=$((port + 1))
-	meet "$port" || { failed "$1: the other guest is there"; finish; }
-	port_words=(-p "$port")
-	if [[ $SMW_ROLE == "$2" ]]; then
-		check "$1, server: $2" serve "${server_words[@]}"
-	else
-		check "$1, client: $SMW_ROLE" call "${client_words[@]}"
-	fi
-}
-
-# cross NAME COMMAND...: once with each side as the server. The peer's address goes
-# last.
+# cross NAME COMMAND...: programs that are told the port, and as clients the address, by
+# which they meet over TCP.
 cross() {
-	local name=$1 server
+	local name=$1
 	shift
-	listening=listening
-	server_words=("$@")
-	client_words=("$@" "$SMW_PEER")
-	for server in a b; do turn "$name" "$server"; done
+	new_turn
+	listens=listening
+	before=("$@" -p "$port")
+	behind=("$@" -p "$port" "$SMW_PEER")
+	check "$name, $peer" exchange
 }
 
-# cross_cm NAME SERVER-WORDS -- CLIENT-WORDS: likewise, by the connection manager.
+# cross_cm NAME SERVER-WORDS -- CLIENT-WORDS: programs that meet by the connection
+# manager.
 cross_cm() {
-	local name=$1 server
+	local name=$1
 	shift
-	listening=cm_listening
-	server_words=()
-	while [[ $1 != -- ]]; do
-		server_words+=("$1")
-		shift
-	done
-	shift
-	client_words=("$@")
-	for server in a b; do turn "$name" "$server"; done
+	new_turn
+	split_words "$@"
+	listens=cm_listening
+	before+=(-p "$port")
+	behind+=(-p "$port")
+	check "$name, $peer" exchange
 }
 
-port=18700
-need_device
-v4=$(gid_index "$dev" "$SMW_ADDR")
-v6=$(gid_index "$dev" "$SMW_ADDR6")
-for size in 1 4096 65536; do
-	cross "rc_pingpong, $size bytes" ibv_rc_pingpong -d "$dev" -g "$v4" -c -n 100 -s "$size"
-done
-for mtu in 256 512; do
-	cross "rc_pingpong, path MTU $mtu" ibv_rc_pingpong -d "$dev" -g "$v4" -c -n 50 -m "$mtu"
-done
-cross 'rc_pingpong, IPv6' ibv_rc_pingpong -d "$dev" -g "$v6" -c -n 100
-cross 'uc_pingpong' ibv_uc_pingpong -d "$dev" -g "$v4" -c -n 100 -s 1000
-cross 'ud_pingpong' ibv_ud_pingpong -d "$dev" -g "$v4" -n 100 -s 1000
-cross 'ud_pingpong, IPv6' ibv_ud_pingpong -d "$dev" -g "$v6" -n 100 -s 1
-cross 'rc_pingpong, events' ibv_rc_pingpong -d "$dev" -g "$v4" -c -e -n 100
-for program in ib_write_bw ib_read_bw ib_send_bw; do
-	cross "$program" "$program" -d "$dev" -x "$v4" -F -n 50 -s 65536
-done
-for program in ib_write_lat ib_read_lat ib_send_lat; do
-	cross "$program" "$program" -d "$dev" -x "$v4" -F -n 50 -s 8
-done
-cross 'ib_send_lat, UD' ib_send_lat -c UD -d "$dev" -x "$v4" -F -n 50 -s 8
-cross 'ib_atomic_bw' ib_atomic_bw -d "$dev" -x "$v4" -F -n 50
+# Its -p is something else; it has one port.
+cross_daddy() {
+	local port
+	new_turn
+	listens=cm_listening port=7174
+	before=(udaddy -b "$2" -c 2 -C 5 -S 512)
+	behind=(udaddy -s "$3" -c 2 -C 5 -S 512)
+	check "udaddy, $1, $peer" exchange
+	until_true 10 no_listener "$port"
+}
 
-modprobe rdma_ucm
-cross_cm 'rping' rping -s -a "$SMW_ADDR" -V -C 20 -- rping -c -a "$SMW_PEER" -V -C 20
-cross_cm 'rping, IPv6' rping -s -a "$SMW_ADDR6" -V -C 20 -S 60000 -- \
-	rping -c -a "$SMW_PEER6" -V -C 20 -S 60000
-cross_cm 'ucmatose' ucmatose -b "$SMW_ADDR" -c 4 -S 5000 -- ucmatose -s "$SMW_PEER" -c 4 -S 5000
-cross_cm 'ib_write_bw -R' ib_write_bw -R -d "$dev" -F -n 50 -- \
-	ib_write_bw -R -d "$dev" -F -n 50 "$SMW_PEER"
+no_listener() { ! cm_listening "$1"; }
+
+# Windows of smw's, and a peer on the other side.
+windows_from_afar() {
+	local words=("$top/tools/mwremote" -d "$dev" -g "$v4" -p "$port")
+	if [[ $driver == smw ]]; then
+		listens=listening
+		serve "${words[@]}"
+		say "$turn"
+	fi
+	if [[ $SMW_ROLE == b || $peer == smw ]]; then
+		hear "$turn"
+		timeout $((40 * slow)) "${words[@]}" "$SMW_PEER"
+	fi
+	[[ $driver != smw ]] || served
+}
+
+# The address that eth0 has given itself, with the interface that it means.
+link_local() {
+	local address
+	address=$(ip -6 -o addr show dev eth0 scope link | awk '{sub("/.*", "", $4); print $4; exit}')
+	printf '%s\n' "$address" >"$SMW_PAIR/$peer-link-local-$SMW_ROLE.new"
+	mv "$SMW_PAIR/$peer-link-local-$SMW_ROLE.new" "$SMW_PAIR/$peer-link-local-$SMW_ROLE"
+	until_true 30 test -e "$SMW_PAIR/$peer-link-local-$other"
+	gid_index "$dev" "$address" >"$scratch/index"
+	printf '%s%%eth0\n' "$address" >"$scratch/own"
+	printf '%s%%eth0\n' "$(<"$SMW_PAIR/$peer-link-local-$other")" >"$scratch/peer"
+}
+
+# pingpongs IP GID-INDEX: what runs over every kind of address. Two that wait for events
+# share a CPU better than two that poll.
+pingpongs() {
+	cross "rc_pingpong, $1" ibv_rc_pingpong -d "$dev" -g "$2" -e -c -n 20 -s 65536
+	cross "uc_pingpong, $1" ibv_uc_pingpong -d "$dev" -g "$2" -e -n 20 -s 5000
+	cross "ud_pingpong, $1" ibv_ud_pingpong -d "$dev" -g "$2" -e -n 20 -s 1000
+}
+
+# by_cm IP OWN-ADDRESS PEER-ADDRESS: likewise, by the connection manager.
+by_cm() {
+	cross_cm "rping, $1" rping -s -a "$2" -V -C 10 -S 20000 -- rping -c -a "$3" -V -C 10 -S 20000
+	cross_cm "ucmatose, $1" ucmatose -b "$2" -c 2 -C 4 -S 5000 -- ucmatose -s "$3" -c 2 -C 4 -S 5000
+	cross_daddy "$1" "$2" "$3"
+}
+
+perf() {
+	local name=$1 gid=$2
+	shift 2
+	cross "$name" "$@" -d "$dev" -x "$gid" -F -n 20
+}
 
 big() { ip link set eth0 mtu 4400 && until_true 5 link_is_active "$dev"; }
-check 'eth0 takes an MTU of 4400' big
-cross 'rc_pingpong, path MTU 4096' ibv_rc_pingpong -d "$dev" -g "$v4" -c -n 50 -m 4096 -s 65536
-meet end || true
+small() { ip link set eth0 mtu 1500 && until_true 5 link_is_active "$dev"; }
+
+# The next peer's driver wants the port that rdma_rxe has.
+leave() {
+	take_down
+	[[ $driver == smw ]] || rmmod rdma_rxe
+}
+
+# Ports of its own for each peer: the other's connections may linger.
+turn=0 first_port=18700
+[[ $peer == rxe ]] || first_port=18800
+need_device
+modprobe rdma_ucm
+v4=$(gid_index "$dev" "$SMW_ADDR")
+v6=$(gid_index "$dev" "$SMW_ADDR6")
+check "link-local addresses, $peer" link_local
+fe80=$(<"$scratch/index")
+
+pingpongs IPv4 "$v4"
+pingpongs IPv6 "$v6"
+pingpongs 'IPv6, link-local' "$fe80"
+cross 'rc_pingpong, polling, 1 byte' ibv_rc_pingpong -d "$dev" -g "$v4" -n 20 -s 1
+cross 'rc_pingpong, path MTU 256' ibv_rc_pingpong -d "$dev" -g "$v4" -e -c -n 10 -m 256
+cross 'srq_pingpong' ibv_srq_pingpong -d "$dev" -g "$v6" -e -c -n 10 -q 3
+by_cm IPv4 "$SMW_ADDR" "$SMW_PEER"
+by_cm IPv6 "$SMW_ADDR6" "$SMW_PEER6"
+by_cm 'IPv6, link-local' "$(<"$scratch/own")" "$(<"$scratch/peer")"
+for program in ib_write_bw ib_read_bw ib_send_bw; do
+	perf "$program" "$v4" "$program" -s 65536
+done
+if [[ $peer == rxe ]]; then
+	for program in ib_write_lat ib_read_lat ib_send_lat; do
+		perf "$program" "$v6" "$program" -s 8
+	done
+fi
+perf 'ib_atomic_bw' "$v4" ib_atomic_bw
+perf 'ib_write_bw, UC' "$v6" ib_write_bw -c UC -s 5000
+perf 'ib_send_lat, UD' "$v4" ib_send_lat -c UD -s 8
+new_turn
+check "windows from afar, $peer" windows_from_afar
+check "eth0 takes an MTU of 4400, $peer" big
+cross 'rc_pingpong, path MTU 4096' ibv_rc_pingpong -d "$dev" -g "$v4" -e -c -n 10 -m 4096 -s 65536
+check "and 1500 again, $peer" small
+say end
+hear end || true
+check "the link goes, $peer" leave
 finish
