@@ -79,5 +79,6 @@ void qp_isolate_cases(void);
 void qp_ud_cases(void);
 void qp_ah_cases(void);
 void qp_mcast_cases(void);
+void qp_answers_cases(void);
 
 #endif

@@ -23,6 +23,7 @@ int main(int argc, char **argv)
 	qp_ud_cases();
 	qp_ah_cases();
 	qp_mcast_cases();
-	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4-gib|ud\\.(qkey|multicast|most))");
+	qp_answers_cases();
+	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4|ud\\.(qkey|m[ou])|answers\\.no)");
 	return ktap_dev_main(argc, argv);
 }

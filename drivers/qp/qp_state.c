@@ -19,6 +19,14 @@
 /* Attributes that this device has no use for: there is one port, one path. */
 #define UNSUPPORTED_MASK (IB_QP_ALT_PATH | IB_QP_RATE_LIMIT)
 
+/* There is no path to migrate to; and to ARMED a device goes by itself. */
+static int check_migration(enum ib_mig_state state)
+{
+	if (state == IB_MIG_MIGRATED)
+		return 0;
+	return state == IB_MIG_REARM ? -EOPNOTSUPP : -EINVAL;
+}
+
 static int check_numbers(const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_PORT && attr->port_num != SMW_PORT)
@@ -40,8 +48,8 @@ static int check_numbers(const struct ib_qp_attr *attr, int mask)
 		return -EINVAL;
 	if (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7)
 		return -EINVAL;
-	if (mask & IB_QP_PATH_MIG_STATE && attr->path_mig_state != IB_MIG_MIGRATED)
-		return -EINVAL;
+	if (mask & IB_QP_PATH_MIG_STATE)
+		return check_migration(attr->path_mig_state);
 	return 0;
 }
 

@@ -12,7 +12,7 @@ lives='^(transfer\.((send|write|read)\.mtu-256|atomics$|itself|psn-(0xffffff|apa
 lives+='|post\.([^i]|in)[a-z0-9-]*$|state\.[^bm]|mr\.(bad|read|own|same)|cq|srq|stress|isolate'
 lives+='|error\.(write-(wrong-key|before|behind|other-pd|freed|event|qp-denies)$|cmp-swap-(wrong-key|freed|mis)'
 lives+='|local-(send|read|fetch-add)-|recv|flush)|uc\.(send\.mtu-256|refused|no-receive)'
-lives+='|ud\.(imm|grh|too-|no-receive|bad|ah|srq|multicast))'
+lives+='|ud\.(imm|grh|too-|no-receive|bad|ah|srq|multicast)|answers\.nothing)'
 on_debug "$lives"
 [[ -z ${SMW_STOCK_CASES:-} || ${SMW_KERNEL:-stock} != stock ]] || only=(--only "$SMW_STOCK_CASES")
 # It prints KTAP, with its own plan.
