@@ -214,6 +214,33 @@ one_namespace() {
 	ip netns delete far
 }
 
+# refuses WORDS COMMAND...: it fails at once and says why.
+refuses() {
+	local words=$1 start=$SECONDS
+	shift
+	if "$@" >"$scratch/refusal" 2>&1; then
+		cat "$scratch/refusal"
+		echo 'it is not refused'
+		return 1
+	fi
+	cat "$scratch/refusal"
+	echo "after $((SECONDS - start)) s, and with these words: $words"
+	((SECONDS - start < 10 * slow)) && grep -q "$words" "$scratch/refusal"
+}
+
+# unsupported NAME REASON WORDS COMMAND...: skip what the device does not have, once it has
+# been seen to say so.
+unsupported() {
+	local name=$1 reason=$2
+	shift 2
+	if (refuses "$@") >"$scratch/output" </dev/null; then
+		skip "$name" "$reason"
+	else
+		diagnose <"$scratch/output"
+		failed "$name: refused"
+	fi
+}
+
 # wire_only: requests to queue pairs of this host go by packets too.
 wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }
 
