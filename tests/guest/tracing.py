@@ -84,7 +84,8 @@ class World:
         self.owner = self.peer = None
 
     def rdma(self, what, *flags):
-        out = subprocess.run(['rdma', '-j', *flags, 'resource', 'show', what, 'dev', self.name],
+        where = ['link', f'{self.name}/1'] if what == 'qp' else ['dev', self.name]
+        out = subprocess.run(['rdma', '-j', *flags, 'resource', 'show', what, *where],
                              check=True, capture_output=True, text=True).stdout
         return [x for x in json.loads(out) if x.get('ifname') == self.name]
 
@@ -420,4 +421,5 @@ def main():
         print(f'1..{s.cases}')
 
 
-main()
+if __name__ == '__main__':
+    main()
