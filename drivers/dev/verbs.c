@@ -201,7 +201,17 @@ static ssize_t parent_show(struct device *device, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(parent);
 
+/* By this the udev rule knows a link, which has any name that its maker likes. */
+static ssize_t hca_type_show(struct device *device, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "smw\n");
+}
+
+static DEVICE_ATTR_RO(hca_type);
+
 static struct attribute *device_attrs[] = {
+	&dev_attr_hca_type.attr,
 	&dev_attr_parent.attr,
 	NULL
 };

@@ -83,6 +83,7 @@ shows_itself() {
 	until_true 5 has_gid smw0 "$SMW_ADDR6"
 	rdma link show smw0/1 | grep 'state ACTIVE physical_state LINK_UP netdev eth0'
 	[[ $(<$sysfs/smw0/parent) == eth0 ]]
+	[[ $(<$sysfs/smw0/hca_type) == smw ]]
 	grep -q Ethernet $sysfs/smw0/ports/1/link_layer
 	[[ $(<$sysfs/smw0/ports/1/pkeys/0) == 0xffff ]]
 	ibv_devinfo -v -d smw0 >"$scratch/devinfo"
