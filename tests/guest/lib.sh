@@ -31,9 +31,16 @@ until_true() {
 	shift
 	until "$@"; do
 		((SECONDS < end)) || return 1
-		sleep 0.05
+		nap
 	done
 }
+
+# A twentieth of a second, without a process: on the debug kernel sleep(1) takes longer.
+exec {never}<><(:)
+nap() { read -rt 0.05 -u "$never" || true; }
+
+# A command that fails, as a command that errexit sees.
+not() { ! "$@"; }
 
 link_exists() { rdma link show "$1/1" >/dev/null 2>&1; }
 
@@ -191,6 +198,11 @@ in_far() { ip netns exec far "$@"; }
 # and fd79::1, and smw2 there on remote, 10.79.0.2 and fd79::2.
 two_namespaces() {
 	ip netns add far
+	veth_pair
+	two_links
+}
+
+veth_pair() {
 	ip link add near type veth peer name remote netns far
 	sysctl -q -w net.ipv6.conf.near.accept_dad=0
 	in_far sysctl -q -w net.ipv6.conf.remote.accept_dad=0
@@ -200,6 +212,9 @@ two_namespaces() {
 	in_far ip addr add 10.79.0.2/24 dev remote
 	in_far ip addr add fd79::2/64 dev remote nodad
 	in_far ip link set remote up
+}
+
+two_links() {
 	rdma link add smw1 type smw netdev near
 	in_far rdma link add smw2 type smw netdev remote
 	until_true 10 has_gid smw1 fd79::1
@@ -241,11 +256,25 @@ unsupported() {
 	fi
 }
 
+# A connection between queue pairs of this host.
+established() { rdma resource show qp | grep -q 'type RC state RTS'; }
+
+# KiB that the kernel holds in slabs that nobody can reclaim, per CPU and in
+# page tables of its own; settles before it is read.
+kernel_memory() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	sleep 1
+	awk '/^(SUnreclaim|Percpu|VmallocUsed|KernelStack):/ { sum += $2 } END { print sum }' /proc/meminfo
+}
+
 # wire_only: requests to queue pairs of this host go by packets too.
 wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }
 
+is_debug() { [[ ${SMW_KERNEL:-stock} == debug ]]; }
+
 # The debug kernel is some eight times slower; SMW_TEST_ALL=1 spares it nothing.
-is_spared() { [[ ${SMW_KERNEL:-stock} == debug && -z ${SMW_TEST_ALL:-} ]]; }
+is_spared() { is_debug && [[ -z ${SMW_TEST_ALL:-} ]]; }
 
 # on_debug REGEX: on the debug kernel the cases that move locks, lifetimes and memory,
 # each by one way; on the stock kernel all of them.

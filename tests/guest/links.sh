@@ -22,8 +22,6 @@ link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
 lacks_gid() { ! has_gid "$1" "$2"; }
 state_is() { grep -q "$2" "$sysfs/$1/ports/1/state"; }
 active_mtu_is() { ibv_devinfo -d "$1" | grep -q "active_mtu:.*$2 "; }
-# A command that fails, as a command that errexit sees.
-not() { ! "$@"; }
 write() { echo "$2" >"$1"; }
 
 # The kernel's log since a mark.
@@ -400,15 +398,6 @@ ports_open_with_links() {
 	rdma link delete smw1
 	ss -Huln 'sport = :4791' >"$scratch/sockets"
 	[[ ! -s $scratch/sockets ]]
-}
-
-# KiB that the kernel holds in slabs that nobody can reclaim, per CPU and in
-# page tables of its own; settles before it is read.
-kernel_memory() {
-	sync
-	echo 3 >/proc/sys/vm/drop_caches
-	sleep 1
-	awk '/^(SUnreclaim|Percpu|VmallocUsed|KernelStack):/ { sum += $2 } END { print sum }' /proc/meminfo
 }
 
 # batch FILE: run rdma's commands, whose failure is wanted or not.
