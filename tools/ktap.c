@@ -78,10 +78,10 @@ static const char usage[] =
 	"  -o, --only REGEX     run the cases whose name matches\n"
 	"  -d, --device NAME    default: the first device named smw*\n"
 	"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID\n"
-	"  -p, --peer-device NAME  (mwfire) default: the same; its first IPv4 GID\n"
+	"  -p, --peer-device NAME  (mwfire, wireload) default: the same; its first IPv4 GID\n"
 	"  -s, --seed N         for cases that draw numbers\n"
 	"  -r, --rounds N       for cases that repeat themselves\n"
-	"  -t, --seconds N      (mwfire) likewise, for so long\n"
+	"  -t, --seconds N      (mwfire, wireload) likewise, for so long\n"
 	"  -x, --scale N        multiply every deadline, for slow machines\n"
 	"  -j, --jobs N         run so many cases at once, 1 to 16\n";
 
