@@ -1,0 +1,203 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+#
+# A device that is taken away from applications that hold everything it has, round
+# after round: load the module, add links, start traffic, remove, unload. Each round
+# has another pair of the ways to remove and the kinds of traffic; the wire of every
+# other one delays, so that packets sit in both qdiscs while their sender goes.
+#
+#	init_net			namespace "far"
+#	  near: smw1 <-- veth -->	  remote: smw2
+#
+# SMW_SOAK_ROUNDS is how many rounds there are at most, SMW_SOAK_SECONDS how long they
+# may go on; without either, each way comes twice.
+set -euo pipefail
+. "$(dirname "$0")/lib.sh"
+
+ways=('rdma link delete' 'ip link delete' 'ip link set down' 'rmmod')
+loads=('RC, direct path' 'RC, packets' 'UD' 'connection manager')
+# Milliseconds: what a removal may take, for nobody is waited for; and the wire's.
+limit=$((3000 * slow))
+delay=$((50 * slow))
+holders=()
+near_gid=$(gid_of 10.79.0.1) remote_gid=$(gid_of 10.79.0.2)
+
+is_loaded() { [[ -d /sys/module/smw ]]; }
+# said DEVICE WORDS: what the application that holds it has said.
+said() {
+	local line
+	while read -r line; do
+		[[ $line != "$2" ]] || return 0
+	done <"$scratch/holder-$1"
+	return 1
+}
+ended() {
+	local stat
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	[[ $stat == *') Z '* ]]
+}
+
+# has_address DEVICE ADDRESS: without a process, since there are hundreds of rounds.
+has_address() {
+	local file gid want=$2
+	for file in "/sys/class/infiniband/$1/ports/1/gids"/{0..7}; do
+		read -r gid <"$file"
+		[[ $gid != "$want" ]] || return 0
+	done
+	return 1
+}
+
+# ---- before the removal ----
+
+netdevs() {
+	ip -batch - <<-END
+		link add near type veth peer name remote netns far
+		addr add 10.79.0.1/24 dev near
+		link set near up
+	END
+	ip -n far -batch - <<-END
+		addr add 10.79.0.2/24 dev remote
+		link set remote up
+	END
+}
+
+links() {
+	rdma link add smw1 type smw netdev near
+	in_far rdma link add smw2 type smw netdev remote
+	until_true 5 has_address smw1 "$near_gid"
+	until_true 5 has_address smw2 "$remote_gid"
+}
+
+slow_wire() {
+	tc qdisc add dev near root netem limit 10000 delay "${delay}ms"
+	tc -n far qdisc add dev remote root netem limit 10000 delay "${delay}ms"
+}
+
+# hold DEVICE ARGUMENT...: an application that holds everything, and uses it.
+hold() {
+	: >"$scratch/holder-$1"
+	"$top/tools/holdall" --limit $((20 * slow)) --device "$@" >"$scratch/holder-$1" 2>&1 &
+	holders+=("$1 $!")
+	until_true 10 said "$1" ready
+}
+
+connect() {
+	ip netns exec far rping -s -a 10.79.0.2 -p 7000 >"$scratch/rping-server" 2>&1 &
+	until_true 10 cm_listening 7000
+	rping -c -a 10.79.0.2 -p 7000 >"$scratch/rping-client" 2>&1 &
+	until_true 10 connected
+}
+
+# Besides the queue pair that is held.
+connected() { [[ $(rdma resource show qp link smw1 | grep -c 'type RC state RTS') == 2 ]]; }
+
+start_load() {
+	case $1 in
+	0) hold smw1 --use rc ;;
+	1) hold smw1 --use rc --peer-device smw2 ;;
+	2)
+		hold smw1 --use ud --peer-device smw2
+		hold smw2 --use ud --peer-device smw1
+		;;
+	3)
+		hold smw1 --use nothing --peer-device smw2
+		connect
+		;;
+	esac
+}
+
+in_qdiscs() {
+	[[ $(tc -s qdisc show dev near) =~ backlog\ [0-9]+b\ [1-9] ]] &&
+		[[ $(tc -n far -s qdisc show dev remote) =~ backlog\ [0-9]+b\ [1-9] ]]
+}
+
+# ---- the removal ----
+
+# quick COMMAND...: what it takes is bounded, and noted.
+quick() {
+	local start=${EPOCHREALTIME/./} took
+	timeout -k 1 $((limit / 1000)) "$@"
+	took=$(((${EPOCHREALTIME/./} - start) / 1000))
+	echo "$took ms: $*" >>"$scratch/took"
+	((took < limit))
+}
+
+remove() {
+	case $1 in
+	0) quick rdma link delete smw1 ;;
+	1) quick ip link delete near ;;
+	2)
+		quick ip link set near down
+		until_true 5 said smw1 'event port error'
+		quick rdma link delete smw1
+		;;
+	3) quick rmmod smw ;;
+	esac
+	[[ ! -e /sys/class/infiniband/smw1 ]]
+}
+
+# An application was told, could give everything back, and has ended.
+judge_holder() {
+	until_true 10 ended "$2"
+	wait "$2"
+	said "$1" 'event local catastrophic error'
+	said "$1" woken
+	said "$1" 'done'
+}
+
+end_jobs() {
+	local pid
+	for pid in $(jobs -p); do
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
+# Whatever a round that failed left.
+clean_up() {
+	end_jobs
+	[[ ! -e /sys/class/net/near ]] || ip link delete near
+	! is_loaded || rmmod smw
+}
+
+round() {
+	local holder
+	trap 'tail -v -n 20 "$scratch/took" "$scratch"/holder-*; clean_up' EXIT
+	modprobe smw
+	netdevs
+	links
+	(($3 == 0)) || slow_wire
+	start_load "$2"
+	(($3 == 0)) || until_true 5 in_qdiscs
+	remove "$1"
+	! is_loaded || quick rmmod smw
+	not is_loaded
+	for holder in "${holders[@]}"; do
+		# shellcheck disable=SC2086	# a device and a process
+		judge_holder $holder
+	done
+	clean_up
+	trap - EXIT
+}
+
+[[ -x $top/tools/holdall ]] || { failed 'tools/holdall is built'; finish; }
+rounds=8
+[[ -z ${SMW_SOAK_SECONDS:-} ]] || rounds=1000000
+rounds=${SMW_SOAK_ROUNDS:-$rounds}
+: >"$scratch/took"
+start=$SECONDS
+end=$((start + ${SMW_SOAK_SECONDS:-1000000}))
+modprobe rdma_ucm
+modprobe sch_netem
+! is_loaded || { rdma link delete smw0 2>/dev/null || true; rmmod smw; }
+ip netns add far
+ip -n far link set lo up
+for ((n = 0; n < rounds && SECONDS < end; n++)); do
+	way=$((n % 4)) load=$(((n + n / 4) % 4)) delayed=$(((n / 4 + n / 16) % 2))
+	((load)) || delayed=0
+	check "${ways[way]} under ${loads[load]}$( ((!delayed)) || echo ', packets in qdiscs')" \
+		round "$way" "$load" "$delayed"
+done
+echo "# $n rounds in $((SECONDS - start)) s, the slowest took $(sort -rn "$scratch/took" | head -n 1)"
+ip netns delete far
+finish
