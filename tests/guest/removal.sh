@@ -18,7 +18,8 @@ ways=('rdma link delete' 'ip link delete' 'ip link set down' 'rmmod')
 loads=('RC, direct path' 'RC, packets' 'UD' 'connection manager')
 # Milliseconds: what a removal may take, for nobody is waited for; and the wire's.
 limit=$((3000 * slow))
-delay=$((50 * slow))
+delay=50
+! is_debug || delay=200
 holders=()
 near_gid=$(gid_of 10.79.0.1) remote_gid=$(gid_of 10.79.0.2)
 
@@ -162,6 +163,7 @@ clean_up() {
 
 round() {
 	local holder
+	rm -f "$scratch"/holder-*
 	trap 'tail -v -n 20 "$scratch/took" "$scratch"/holder-*; clean_up' EXIT
 	modprobe smw
 	netdevs
