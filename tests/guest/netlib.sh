@@ -12,12 +12,9 @@ path=$top/tools/pathtest
 sysfs=/sys/class/infiniband
 debugfs=/sys/kernel/debug/smw
 
-in_far() { ip netns exec far "$@"; }
 add() { rdma link add "$1" type smw netdev "$2"; }
-has_gid() { gid_index "$1" "$2" >/dev/null; }
 lacks_gid() { ! has_gid "$1" "$2"; }
 link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
-not() { ! "$@"; }
 same_host() { echo "$2" >"$debugfs/$1/same_host"; }
 
 link_local() { # [NAMESPACE-COMMAND...] NETDEV: its fe80:: address

@@ -146,14 +146,6 @@ judge_holder() {
 	said "$1" 'done'
 }
 
-end_jobs() {
-	local pid
-	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || true
-		wait "$pid" 2>/dev/null || true
-	done
-}
-
 # Whatever a round that failed left.
 clean_up() {
 	end_jobs
