@@ -435,18 +435,22 @@ static struct verbs_end *datagram_ends_make(struct kunit *test)
 	return world->ends;
 }
 
-static struct ib_ah *ah_make(struct kunit *test)
+static struct ib_ah *ah_create(struct verbs_world *world, u32 flags)
 {
 	struct rdma_ah_attr attr = {
 		.type = RDMA_AH_ATTR_TYPE_ROCE,
 		.port_num = SMW_PORT,
 		.ah_flags = IB_AH_GRH,
 	};
-	struct verbs_world *world = test->priv;
-	struct ib_ah *ah;
 
 	rdma_ah_set_grh(&attr, &world->gid, 0, world->gid_index, 1, 0);
-	ah = rdma_create_ah(world->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+	return rdma_create_ah(world->pd, &attr, flags);
+}
+
+static struct ib_ah *ah_make(struct kunit *test)
+{
+	struct ib_ah *ah = ah_create(test->priv, RDMA_CREATE_AH_SLEEPABLE);
+
 	KUNIT_ASSERT_FALSE(test, IS_ERR(ah));
 	return ah;
 }
@@ -518,6 +522,28 @@ static void verbs__datagram_error(struct kunit *test)
 	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
 }
 
+static void hard_irq_handle(struct irq_work *work)
+{
+	struct hard_irq *irq = container_of(work, struct hard_irq, work);
+	struct ib_ah *ah = ah_create(irq->test->priv, 0);
+
+	irq->err = PTR_ERR_OR_ZERO(ah);
+	if (!irq->err)
+		rdma_destroy_ah(ah, 0);
+}
+
+/* Handles come and go in any context; destroy waits for nobody. */
+static void verbs__handle_in_hard_interrupt(struct kunit *test)
+{
+	struct hard_irq irq = {
+		.work = IRQ_WORK_INIT_HARD(hard_irq_handle), .test = test,
+	};
+
+	irq_work_queue(&irq.work);
+	irq_work_sync(&irq.work);
+	KUNIT_EXPECT_EQ(test, irq.err, 0);
+}
+
 /* However many handles users have made, the kernel can make its own. */
 static void verbs__kernel_handles(struct kunit *test)
 {
@@ -569,6 +595,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__destroy_forgets),
 	KUNIT_CASE(verbs__datagram),
 	KUNIT_CASE(verbs__datagram_error),
+	KUNIT_CASE(verbs__handle_in_hard_interrupt),
 	KUNIT_CASE(verbs__kernel_handles),
 	KUNIT_CASE(verbs__one_management_qp),
 	{}

@@ -6,6 +6,7 @@
  */
 #include <smw/carrier.h>
 
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include <smw/ah.h>
@@ -19,14 +20,15 @@ static void put_route(struct smw_ah_route *route)
 	kfree_rcu(route, rcu);
 }
 
-static struct smw_ah_route *find_route(struct smw_ah *ah, gfp_t gfp)
+static struct smw_ah_route *find_route(struct smw_link *link, const struct smw_av *av,
+				       gfp_t gfp)
 {
 	struct smw_ah_route *route = kmalloc(sizeof(*route), gfp | __GFP_NOWARN);
 
 	if (!route)
 		return ERR_PTR(-ENOMEM);
 	route->generation = smw_carrier_generation();
-	route->dst = smw_route_find(smw_link_of(ah->ibah.device), &ah->av, &route->cookie);
+	route->dst = smw_route_find(link, av, &route->cookie);
 	if (IS_ERR(route->dst)) {
 		int err = PTR_ERR(route->dst);
 
@@ -42,55 +44,52 @@ static bool is_valid(const struct smw_ah_route *route)
 	       dst_check(route->dst, route->cookie);
 }
 
-/* Under rcu_read_lock(); NULL where there is no route now. */
-static struct dst_entry *ah_route(struct smw_ah *ah)
+/* NULL where there is no route now. */
+static struct dst_entry *path_route(struct smw_link *link, struct smw_ah_path *path)
 {
-	struct smw_ah_route *old = rcu_dereference(ah->route);
+	struct smw_ah_route *old = rcu_dereference(path->route);
 	struct smw_ah_route *new;
 
 	if (is_valid(old))
 		return old->dst;
-	new = find_route(ah, GFP_ATOMIC);
+	new = find_route(link, &path->av, GFP_ATOMIC);
 	if (IS_ERR(new))
 		new = NULL;
-	old = unrcu_pointer(xchg(&ah->route, RCU_INITIALIZER(new)));
+	old = unrcu_pointer(xchg(&path->route, RCU_INITIALIZER(new)));
 	if (old)
 		put_route(old);
 	return new ? new->dst : NULL;
 }
 
-bool smw_carrier_send_datagram(struct smw_ah *ah, struct smw_packet *packet,
-			       struct smw_cursor *payload)
+bool smw_carrier_send_datagram(struct smw_link *link, struct smw_ah_path *path,
+			       struct smw_packet *packet, struct smw_cursor *payload)
 {
-	bool readable;
-
-	rcu_read_lock();
-	readable = smw_tx_packet(smw_link_of(ah->ibah.device), &ah->av, ah_route(ah),
-				 packet, payload);
-	rcu_read_unlock();
-	return readable;
+	return smw_tx_packet(link, &path->av, path_route(link, path), packet, payload);
 }
 
-int smw_carrier_open(struct smw_ah *ah, const struct rdma_ah_attr *attr, bool may_sleep)
+int smw_carrier_open(struct smw_link *link, struct smw_ah_path *path,
+		     const struct rdma_ah_attr *attr, bool may_sleep)
 {
 	struct smw_ah_route *route;
 	int err;
 
-	err = smw_av_fill(&ah->av, attr, get_random_u32());
+	err = smw_av_fill(&path->av, attr, get_random_u32());
 	if (err || !may_sleep)
 		return err;
 	/* That nobody can be reached is an error now and not a silence later. */
-	route = find_route(ah, GFP_KERNEL_ACCOUNT);
+	route = find_route(link, &path->av, GFP_KERNEL_ACCOUNT);
 	if (IS_ERR(route))
 		return PTR_ERR(route);
-	rcu_assign_pointer(ah->route, route);
+	rcu_assign_pointer(path->route, route);
 	return 0;
 }
 
-void smw_carrier_close(struct smw_ah *ah)
+void smw_carrier_close(struct smw_ah_path *path)
 {
-	struct smw_ah_route *route = unrcu_pointer(xchg(&ah->route, NULL));
+	struct smw_ah_route *route = rcu_dereference_protected(path->route, true);
 
-	if (route)
-		put_route(route);
+	if (!route)
+		return;
+	dst_release(route->dst);
+	kfree(route);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include <smw/ah.h>
 
+#include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/rdma_user_rxe.h>
 
@@ -21,18 +22,11 @@ void smw_ah_exit(void)
 	xa_destroy(&ah_table);
 }
 
-struct smw_ah *smw_ah_hold(u32 number, const struct ib_pd *pd)
+struct smw_ah_path *smw_ah_find(u32 number, const struct ib_pd *pd)
 {
-	struct smw_ah *ah = xa_load(&ah_table, number);
+	struct smw_ah_path *path = xa_load(&ah_table, number);
 
-	if (!ah)
-		return NULL;
-	smw_hold_take(SMW_HOLD_AH, ah);
-	/* Still there now that it is held? Only then may it be touched. */
-	if (xa_load(&ah_table, number) == ah && ah->ibah.pd == pd)
-		return ah;
-	smw_hold_drop(SMW_HOLD_AH);
-	return NULL;
+	return path && path->pd == pd ? path : NULL;
 }
 
 static int ah_insert(struct smw_ah *ah, bool may_sleep)
@@ -41,23 +35,34 @@ static int ah_insert(struct smw_ah *ah, bool may_sleep)
 	int err;
 
 	if (may_sleep)
-		return xa_alloc_cyclic_irq(&ah_table, &ah->number, ah, AH_NUMBERS,
+		return xa_alloc_cyclic_irq(&ah_table, &ah->number, ah->path, AH_NUMBERS,
 					   &ah_table_next, GFP_KERNEL_ACCOUNT);
 	xa_lock_irqsave(&ah_table, flags);
-	err = __xa_alloc_cyclic(&ah_table, &ah->number, ah, AH_NUMBERS,
+	err = __xa_alloc_cyclic(&ah_table, &ah->number, ah->path, AH_NUMBERS,
 				&ah_table_next, GFP_ATOMIC);
 	xa_unlock_irqrestore(&ah_table, flags);
 	return err;
 }
 
-static void ah_remove(struct smw_ah *ah)
+static void path_free(struct smw_ah_path *path)
+{
+	smw_carrier_close(path);
+	kfree(path);
+}
+
+static void path_free_rcu(struct rcu_head *rcu)
+{
+	path_free(container_of(rcu, struct smw_ah_path, rcu));
+}
+
+static void ah_close(struct smw_ah *ah)
 {
 	unsigned long flags;
 
 	xa_lock_irqsave(&ah_table, flags);
 	__xa_erase(&ah_table, ah->number);
 	xa_unlock_irqrestore(&ah_table, flags);
-	smw_hold_drain(ah);
+	call_rcu(&ah->path->rcu, path_free_rcu);
 }
 
 static int ah_open(struct smw_ah *ah, struct rdma_ah_init_attr *init)
@@ -65,17 +70,24 @@ static int ah_open(struct smw_ah *ah, struct rdma_ah_init_attr *init)
 	bool may_sleep = init->flags & RDMA_CREATE_AH_SLEEPABLE;
 	int err;
 
-	err = smw_carrier_open(ah, init->ah_attr, may_sleep);
+	ah->path = kzalloc(sizeof(*ah->path), may_sleep ? GFP_KERNEL_ACCOUNT : GFP_ATOMIC);
+	if (!ah->path)
+		return -ENOMEM;
+	ah->path->pd = ah->ibah.pd;
+	err = smw_carrier_open(smw_link_of(ah->ibah.device), ah->path, init->ah_attr,
+			       may_sleep);
 	if (err)
-		return err;
+		goto err_free;
 	ah->attr = *init->ah_attr;
 	ah->attr.grh.sgid_attr = NULL;
 	err = ah_insert(ah, may_sleep);
-	if (err < 0) {
-		smw_carrier_close(ah);
-		return err;
-	}
+	if (err < 0)
+		goto err_free;
 	return 0;
+
+err_free:
+	path_free(ah->path);
+	return err;
 }
 
 int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
@@ -103,8 +115,7 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	return 0;
 
 err_close:
-	ah_remove(ah);
-	smw_carrier_close(ah);
+	ah_close(ah);
 err_release:
 	smw_link_release(link, SMW_OBJECT_AH);
 	return err;
@@ -120,8 +131,7 @@ int smw_ah_destroy(struct ib_ah *ibah, u32 flags)
 {
 	struct smw_ah *ah = smw_ah_of(ibah);
 
-	ah_remove(ah);
-	smw_carrier_close(ah);
+	ah_close(ah);
 	smw_link_release(smw_link_of(ibah->device), SMW_OBJECT_AH);
 	return 0;
 }

@@ -315,24 +315,21 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 static void transmit_datagram(struct smw_qp *qp, struct smw_send *send)
 {
 	struct smw_packet packet = { .span = 1 };
+	struct smw_ah_path *path;
 	struct smw_cursor payload;
-	struct smw_ah *ah;
-	bool readable;
 
-	ah = smw_ah_hold(send->ah, qp->ibqp.pd);
-	if (!ah) {
-		send->fault = SMW_WQE_AH;
-		return;
-	}
 	fill_packet(qp, send, send->length, &packet);
 	payload_cursor(qp, send, &payload);
-	readable = smw_carrier_send_datagram(ah, &packet,
-					     packet.payload_len ? &payload : NULL);
-	smw_hold_drop(SMW_HOLD_AH);
-	if (readable)
-		sent(qp, send, send->length, 1);
-	else
+	rcu_read_lock();
+	path = smw_ah_find(send->ah, qp->ibqp.pd);
+	if (!path)
+		send->fault = SMW_WQE_AH;
+	else if (!smw_carrier_send_datagram(qp->link, path, &packet,
+					    packet.payload_len ? &payload : NULL))
 		send->fault = payload.fault;
+	rcu_read_unlock();
+	if (!send->fault)
+		sent(qp, send, send->length, 1);
 }
 
 /* False where the peer answers a READ from the wire, which this must not overtake. */

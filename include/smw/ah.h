@@ -2,9 +2,9 @@
 /*
  * Address handles.
  *
- * A datagram's work request names its handle by number. The requester finds it in
- * a table and holds it (hold.h) while the packet is built and handed over; destroy
- * takes it out of the table and waits until no CPU holds it.
+ * A datagram's work request names its handle by number. What the requester needs of it
+ * is found in a table, under RCU, and outlives the handle by a grace period: nobody
+ * waits for whoever still sends by it, since destroy may be called in any context.
  */
 #ifndef SMW_AH_H
 #define SMW_AH_H
@@ -26,20 +26,32 @@ struct smw_ah_route {
 };
 
 /**
+ * struct smw_ah_path - what a datagram's sender needs of an address handle
+ * @pd: the handle's protection domain; constant
+ * @av: where packets go; constant
+ * @route: the route that they took last, or NULL; replaced under RCU by any queue pair
+ *         that sends by the handle
+ * @rcu: frees the structure and the route after the last look at it
+ */
+struct smw_ah_path {
+	const struct ib_pd *pd;
+	struct smw_av av;
+	struct smw_ah_route __rcu *route;
+	struct rcu_head rcu;
+};
+
+/**
  * struct smw_ah - an address handle
- * @ibah: what the RDMA core knows of it; ibah.sgid_attr is referenced by the core
+ * @ibah: what the RDMA core knows of it
  * @number: what a work request names it by, never 0; constant
- * @av: where its packets go; constant
  * @attr: what it was made of, for query; without references
- * @route: the route that packets took last, or NULL; replaced under RCU by any
- *         queue pair that sends by the handle
+ * @path: what senders need of it
  */
 struct smw_ah {
 	struct ib_ah ibah;
 	u32 number;
-	struct smw_av av;
 	struct rdma_ah_attr attr;
-	struct smw_ah_route __rcu *route;
+	struct smw_ah_path *path;
 };
 
 static inline struct smw_ah *smw_ah_of(struct ib_ah *ibah)
@@ -48,17 +60,15 @@ static inline struct smw_ah *smw_ah_of(struct ib_ah *ibah)
 }
 
 /**
- * smw_ah_hold() - find an address handle by number and hold it
+ * smw_ah_find() - find the path of an address handle by its number
  * @number: any number
  * @pd: protection domain of the queue pair
  *
- * Takes slot SMW_HOLD_AH on success.
- * Context: bottom halves disabled.
+ * Context: under rcu_read_lock().
  *
- * Return: the handle, held until smw_hold_drop(), or NULL where the domain has none
- * of this number.
+ * Return: the path, or NULL where the domain has no handle of this number.
  */
-struct smw_ah *smw_ah_hold(u32 number, const struct ib_pd *pd);
+struct smw_ah_path *smw_ah_find(u32 number, const struct ib_pd *pd);
 
 /* The RDMA core's operations on address handles. */
 int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,

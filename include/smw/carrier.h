@@ -8,7 +8,7 @@
 
 #include <smw/qp.h>
 
-struct smw_ah;
+struct smw_ah_path;
 
 /**
  * smw_carrier_connect() - fill a queue pair's address vector
@@ -67,34 +67,37 @@ struct smw_qp *smw_carrier_peer(struct smw_qp *qp);
 
 /**
  * smw_carrier_open() - fill an address handle's address vector
- * @ah: a new address handle
- * @attr: the path, checked by the RDMA core; ibah.sgid_attr holds its GID
+ * @link: its link
+ * @path: of a new address handle
+ * @attr: the path, checked by the RDMA core
  * @may_sleep: find a route, so that an unreachable peer is an errno; without it the
  *             context may be any
  *
  * Return: 0 or a negative errno.
  */
-int smw_carrier_open(struct smw_ah *ah, const struct rdma_ah_attr *attr, bool may_sleep);
+int smw_carrier_open(struct smw_link *link, struct smw_ah_path *path,
+		     const struct rdma_ah_attr *attr, bool may_sleep);
 
 /**
  * smw_carrier_close() - drop an address handle's route
- * @ah: an address handle that no CPU holds
+ * @path: of an address handle that nobody finds any more, a grace period ago
  */
-void smw_carrier_close(struct smw_ah *ah);
+void smw_carrier_close(struct smw_ah_path *path);
 
 /**
  * smw_carrier_send_datagram() - put one datagram on the wire
- * @ah: where it goes, held
+ * @link: the sender's link
+ * @path: where it goes
  * @packet: the datagram
  * @payload: as for smw_carrier_send()
  *
- * Context: bottom halves disabled.
+ * Context: bottom halves disabled, under rcu_read_lock().
  *
  * Return: false where the payload could not be read (@payload->fault) and nothing
  * was sent.
  */
-bool smw_carrier_send_datagram(struct smw_ah *ah, struct smw_packet *packet,
-			       struct smw_cursor *payload);
+bool smw_carrier_send_datagram(struct smw_link *link, struct smw_ah_path *path,
+			       struct smw_packet *packet, struct smw_cursor *payload);
 
 /*
  * A GID, address or netdev changed: every direct path and every address handle's

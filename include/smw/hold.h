@@ -24,8 +24,6 @@
  *    while it drains (window->lock, mutexes). Inside a hold on a
  *    queue pair its locks are taken; a drain of a queue pair is done by
  *    process context with none of them held.
- *  - A hold on an address handle lasts while one packet is handed to the stack, which
- *    never waits for whoever destroys the handle. It is over before anything completes.
  *  - The memory of the object itself outlives the look-up by RCU, or by a
  *    second look at the table after the hold was taken (queue pairs).
  */
@@ -41,7 +39,6 @@ enum smw_hold_slot {
 	SMW_HOLD_REMOTE,	/* window or region named by an rkey */
 	SMW_HOLD_SEND,		/* region named by an lkey of a send work request */
 	SMW_HOLD_RECEIVE,	/* region named by an lkey of a receive work request */
-	SMW_HOLD_AH,		/* address handle that a datagram goes by */
 	SMW_HOLD_SLOTS
 };
 
