@@ -375,16 +375,28 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 	rcu_read_unlock();
 }
 
-/* Each link has a queue pair of this number; the address says which is meant. */
-static struct smw_qp *hold_gsi(struct net *net, const struct sk_buff *skb)
+/*
+ * The address says whose it is; of links that have the same one, as link-local addresses
+ * may be, the one that the packet came in by. This host's own packets come in by lo.
+ */
+static struct smw_link *addressed_link(struct net *net, const struct sk_buff *skb)
 {
 	struct in6_addr source, target;
-	struct smw_qp *qp = NULL;
 	struct smw_link *link;
 
 	addresses(skb, &source, &target);
+	link = smw_sock_link(skb->dev);
+	return link && smw_gid_exists(link, &target) ? link : smw_sock_find(net, &target);
+}
+
+/* Each link has a queue pair of this number. */
+static struct smw_qp *hold_gsi(struct net *net, const struct sk_buff *skb)
+{
+	struct smw_qp *qp = NULL;
+	struct smw_link *link;
+
 	rcu_read_lock();
-	link = smw_sock_find(net, &target);
+	link = addressed_link(net, skb);
 	if (link)
 		qp = smw_qp_hold_gsi(link, SMW_HOLD_QP);
 	rcu_read_unlock();

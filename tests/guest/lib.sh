@@ -198,8 +198,9 @@ in_far() { ip netns exec far "$@"; }
 # and fd79::1, and smw2 there on remote, 10.79.0.2 and fd79::2.
 two_namespaces() {
 	ip netns add far
+	in_far ip link set lo up
 	veth_pair
-	two_links
+	links_on_veth
 }
 
 veth_pair() {
@@ -214,7 +215,7 @@ veth_pair() {
 	in_far ip link set remote up
 }
 
-two_links() {
+links_on_veth() {
 	rdma link add smw1 type smw netdev near
 	in_far rdma link add smw2 type smw netdev remote
 	until_true 10 has_gid smw1 fd79::1

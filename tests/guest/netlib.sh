@@ -127,23 +127,3 @@ case_of() {
 	check "$1" with_end "${@:2}"
 	awk -v from="$start" -v to="$EPOCHREALTIME" 'BEGIN { printf "# %.1f s\n", to - from }'
 }
-
-two_namespaces() {
-	ip netns add far
-	in_far ip link set lo up
-	ip link add near type veth peer name remote netns far
-	sysctl -qw net.ipv6.conf.near.accept_dad=0
-	in_far sysctl -qw net.ipv6.conf.remote.accept_dad=0
-	ip addr add 10.79.0.1/24 dev near
-	ip addr add fd79::1/64 dev near nodad
-	ip link set near up
-	in_far ip addr add 10.79.0.2/24 dev remote
-	in_far ip addr add fd79::2/64 dev remote nodad
-	in_far ip link set remote up
-	add smw1 near
-	in_far rdma link add smw2 type smw netdev remote
-	until_true 10 has_gid smw1 fd79::1
-	until_true 10 has_gid smw2 fd79::2
-	until_true 10 has_gid smw1 10.79.0.1
-	until_true 10 has_gid smw2 10.79.0.2
-}

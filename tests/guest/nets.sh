@@ -28,6 +28,38 @@ link_local_cm() {
 	cm_pair "$remote%remote" "$remote%near"
 }
 
+# Two netdevs with the same address, as link-local ones may be: each link has its own
+# connections, whichever was there first.
+same_link_local() {
+	local status=0
+	ip link add left type veth peer name right netns far
+	sysctl -qw net.ipv6.conf.left.accept_dad=0
+	in_far sysctl -qw net.ipv6.conf.right.accept_dad=0
+	ip link set left up
+	in_far ip link set right up
+	ip -6 addr add fe80::77/64 dev near nodad
+	ip -6 addr add fe80::77/64 dev left nodad
+	add smw5 left
+	in_far rdma link add smw6 type smw netdev right
+	until_true 10 has_gid smw1 fe80::77
+	until_true 10 has_gid smw5 fe80::77
+	until_true 10 has_gid smw6 "$(link_local in_far right)"
+	(ping_near fe80::77%near fe80::77%remote && ping_near fe80::77%left fe80::77%right) ||
+		status=$?
+	ip link delete left
+	ip -6 addr del fe80::77/64 dev near
+	return "$status"
+}
+
+# ping_near SERVER-ADDRESS AS-THE-CLIENT-SAYS-IT: the client in far.
+ping_near() {
+	new_port
+	timeout $((20 * slow)) rping -s -a "$1" -p "$port" -C 3 -V &
+	until_true 10 cm_listening "$port"
+	in_far timeout $((20 * slow)) rping -c -a "$2" -p "$port" -C 3 -V
+	wait $!
+}
+
 own_addresses() {
 	local address
 	same_host smw1 "$1"
@@ -288,6 +320,7 @@ case_of 'IPv4 between namespaces' moves smw1 10.79.0.1 smw2 10.79.0.2
 case_of 'IPv6 between namespaces' moves smw1 fd79::1 smw2 fd79::2
 case_of 'IPv6, link-local, between namespaces' link_local_addresses
 case_of 'IPv6, link-local, by the connection manager' link_local_cm
+case_of 'IPv6, link-local, the same on two netdevs' same_link_local
 case_of 'own addresses, direct path' own_addresses 1
 case_of 'own addresses, packets' own_addresses 0
 case_of 'loopback' loopback
