@@ -203,7 +203,7 @@ const struct answers_row answers_queries[] = {
 		IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_LOCAL_WRITE),
 	FINE_OF("reg-optional", reg, IBV_ACCESS_OPTIONAL_RANGE),
 	NONSENSE_OF("reg-unknown", reg, 1U << 15),
-	UNSUPPORTED_OF("reg-flush-global", reg, 1U << 8),
+	UNSUPPORTED_OF("reg-flush-persistent", reg, 1U << 9),
 	UNSUPPORTED("reg-dmabuf", reg_dmabuf),
 	UNSUPPORTED("advise-mr", advise_mr),
 	NONSENSE_OF("window-unknown", window_of_type, 3),
