@@ -225,6 +225,8 @@ leg_up() {
 	in_far ip link set "$2" up
 }
 
+# Refused until the bond has seen that the leg is up.
+make_active() { ip link set bond0 type bond active_slave "$1"; }
 active_leg() { cat /sys/class/net/bond0/bonding/active_slave; }
 active_leg_is() { [[ $(active_leg) == "$1" ]]; }
 
@@ -269,7 +271,7 @@ failover() {
 	until_true 10 active_leg_is leg2
 	until_true 10 has_gid smw3 "$2"
 	in_far ip link set port1 up
-	ip link set bond0 type bond active_slave leg1
+	until_true 10 make_active leg1
 	active_leg_is leg1
 	until_true 10 has_gid smw3 "$2"
 	end_run
@@ -288,7 +290,7 @@ link_on_leg() {
 	moves smw5 10.82.0.1 smw4 10.82.0.2
 	ends smw5 10.82.0.1 smw4 10.82.0.2
 	start_run "${ends[@]}" -o 10
-	ip link set bond0 type bond active_slave leg2
+	until_true 10 make_active leg2
 	until_true 10 lacks_gid smw5 10.82.0.1
 	until_true 10 has_gid smw6 10.82.0.1
 	run_fails 'retry counter exceeded'
