@@ -63,6 +63,12 @@ static bool is_local_ipv6(struct net *net, const struct smw_av *av)
 	return ipv6_chk_addr(net, &av->target, NULL, 0);
 }
 
+/* To the routes of IPv6 the netdev is a wish, and a default route may lead elsewhere. */
+static bool leads_elsewhere(const struct dst_entry *dst, int ifindex)
+{
+	return ifindex && !dst->error && dst->dev->ifindex != ifindex;
+}
+
 static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,
 				   u32 *cookie)
 {
@@ -84,8 +90,13 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	if (!is_on_netdev(link->net, &av->source, av->ifindex))
 		return ERR_PTR(-EADDRNOTAVAIL);
 	dst = ipv6_stub->ipv6_dst_lookup_flow(link->net, NULL, &flow, NULL);
-	if (!IS_ERR(dst))
-		*cookie = rt6_get_cookie(dst_rt6_info(dst));
+	if (IS_ERR(dst))
+		return dst;
+	if (leads_elsewhere(dst, local ? 0 : av->ifindex)) {
+		dst_release(dst);
+		return ERR_PTR(-ENETUNREACH);
+	}
+	*cookie = rt6_get_cookie(dst_rt6_info(dst));
 	return dst;
 }
 

@@ -113,6 +113,19 @@ unreachable() {
 	done
 }
 
+# A route to everywhere, but by another netdev than the address's.
+other_way() {
+	local ends service
+	ip -6 neigh add fe80::99 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+	ip -6 route add default via fe80::99 dev eth0
+	ends smw1 fd79::1 smw2 fd79::2
+	for service in rc uc ud; do
+		says ENETUNREACH 500 "$path" "${ends[@]}" -t $service -a 2001:db8::1 reach
+	done
+	ip -6 route delete default via fe80::99 dev eth0
+	ip -6 neigh delete fe80::99 dev eth0
+}
+
 # The RDMA core gives ARP and neighbour discovery a second.
 no_neighbour() {
 	local ends
@@ -327,6 +340,7 @@ case_of 'loopback' loopback
 case_of 'loopback addresses and the connection manager: told at once' loopback_by_cm
 case_of 'every GID index' "$path" -x "$slow" -d smw1 indexes
 case_of 'no route to the peer' unreachable
+case_of 'a route by another netdev' other_way
 case_of 'no neighbour' no_neighbour
 case_of 'a GID that is no address of the netdev' mac_gid
 case_of 'MTU' mtus
