@@ -386,21 +386,27 @@ static void recv_before_rtr(long arg)
 	qp_close(&e);
 }
 
+/* Bring a to SQD, and wait for the event that is asked for. */
+static void to_drained(struct qp_env *e)
+{
+	struct ibv_qp_attr attr = good(e, IBV_QPS_SQD);
+
+	attr.en_sqd_async_notify = 1;
+	check_errno(ibv_modify_qp(e->a.qp, &attr, IBV_QP_STATE |
+				  IBV_QP_EN_SQD_ASYNC_NOTIFY), 0, "to SQD");
+	check(rdma_wait_event(&e->dev, IBV_EVENT_SQ_DRAINED, e->a.qp,
+			      RDMA_WAIT_MS), "IBV_EVENT_SQ_DRAINED comes");
+}
+
 /* SQD: what is on its way ends, what is posted waits for RTS. */
 static void drain(long arg)
 {
-	struct ibv_qp_attr attr;
 	struct rdma_wr w;
 	struct qp_env e;
 
 	(void)arg;
 	qp_open(&e, NULL, 4096);
-	attr = good(&e, IBV_QPS_SQD);
-	attr.en_sqd_async_notify = 1;
-	check_errno(ibv_modify_qp(e.a.qp, &attr, IBV_QP_STATE |
-				  IBV_QP_EN_SQD_ASYNC_NOTIFY), 0, "to SQD");
-	check(rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp,
-			      RDMA_WAIT_MS), "IBV_EVENT_SQ_DRAINED comes");
+	to_drained(&e);
 	qp_build(&e, &w, QP_WRITE, 0, 64);
 	rdma_post(&e.a, rdma_wr_chain(&w, 1));
 	qp_expect_none(e.a.scq, "a request posted in SQD");
@@ -417,17 +423,11 @@ static void drain(long arg)
 /* What one stay in SQD asked for is not remembered in the next. */
 static void drain_again(long arg)
 {
-	struct ibv_qp_attr attr;
 	struct qp_env e;
 
 	(void)arg;
 	qp_open(&e, NULL, 4096);
-	attr = good(&e, IBV_QPS_SQD);
-	attr.en_sqd_async_notify = 1;
-	check_errno(ibv_modify_qp(e.a.qp, &attr, IBV_QP_STATE |
-				  IBV_QP_EN_SQD_ASYNC_NOTIFY), 0, "to SQD");
-	check(rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp,
-			      RDMA_WAIT_MS), "IBV_EVENT_SQ_DRAINED comes");
+	to_drained(&e);
 	check_errno(rdma_to_state(&e.a, IBV_QPS_RTS), 0, "back to RTS");
 	check_errno(rdma_to_state(&e.a, IBV_QPS_SQD), 0, "to SQD, nothing asked for");
 	check(!rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp, QUIET_MS),

@@ -286,7 +286,7 @@ static enum smw_reason mr_register(struct smw_mr *mr, const struct ib_pd *pd, u3
 	return SMW_OK;
 }
 
-static struct smw_mr *find_region(struct smw_link *link, u32 key)
+struct smw_mr *smw_mr_find(struct smw_link *link, u32 key)
 {
 	struct smw_key_entry *entry = smw_keytab_find(&link->keys, smw_key_index(key));
 
@@ -302,7 +302,7 @@ enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u
 	struct smw_mr *mr;
 
 	rcu_read_lock();
-	mr = find_region(link, key);
+	mr = smw_mr_find(link, key);
 	if (mr) {
 		spin_lock(&mr->lock);
 		reason = mr_register(mr, pd, key, access);
@@ -462,14 +462,12 @@ struct smw_mr *smw_mr_hold(struct smw_link *link, const struct ib_pd *pd, u32 lk
 			   u64 addr, u64 len, u32 rights,
 			   enum smw_hold_slot slot, enum smw_reason *reason)
 {
-	struct smw_key_entry *entry;
-	struct smw_mr *mr = NULL;
+	struct smw_mr *mr;
 
 	*reason = SMW_LOCAL_NO_KEY;
 	rcu_read_lock();
-	entry = smw_keytab_find(&link->keys, smw_key_index(lkey));
-	if (entry && entry->kind == SMW_KEY_REGION) {
-		mr = container_of(entry, struct smw_mr, entry);
+	mr = smw_mr_find(link, lkey);
+	if (mr) {
 		smw_hold_take(slot, mr);
 		*reason = mr_judge(mr, pd, lkey, addr, len, rights);
 		if (*reason) {

@@ -19,15 +19,6 @@ static struct smw_window *find_window(struct smw_link *link, u32 key)
 	return container_of(entry, struct smw_window, entry);
 }
 
-static struct smw_mr *find_region(struct smw_link *link, u32 key)
-{
-	struct smw_key_entry *entry = smw_keytab_find(&link->keys, smw_key_index(key));
-
-	if (!entry || entry->kind != SMW_KEY_REGION)
-		return NULL;
-	return container_of(entry, struct smw_mr, entry);
-}
-
 /* The one place where a window lets go of its region. */
 static void unbind_region(struct smw_window *window)
 {
@@ -136,7 +127,7 @@ static enum smw_reason bind_locked(struct smw_link *link, struct smw_window *win
 				   struct smw_bind_facts *facts)
 {
 	bool unbind = window->type == SMW_WINDOW_TYPE_1 && !bind->length;
-	struct smw_mr *mr = unbind ? NULL : find_region(link, bind->lkey);
+	struct smw_mr *mr = unbind ? NULL : smw_mr_find(link, bind->lkey);
 	enum smw_reason reason;
 
 	if (window->dead)
@@ -210,7 +201,7 @@ enum smw_reason smw_window_invalidate(struct smw_link *link, const struct ib_pd 
 	if (window)
 		reason = invalidate_window(window, pd, owner, &facts, &bound_qpn);
 	else
-		mr = find_region(link, key);
+		mr = smw_mr_find(link, key);
 	if (mr)
 		reason = smw_mr_invalidate(mr, pd, key);
 	rcu_read_unlock();

@@ -81,6 +81,17 @@ static inline void *smw_mr_run(const struct smw_mr *mr, u64 offset, u32 *len)
 }
 
 /**
+ * smw_mr_find() - the region that a key's index names
+ * @link: the link
+ * @key: lkey or rkey; its key byte is not looked at
+ *
+ * Context: under rcu_read_lock().
+ *
+ * Return: the region, live or not, or NULL.
+ */
+struct smw_mr *smw_mr_find(struct smw_link *link, u32 key);
+
+/**
  * smw_mr_hold() - find a region by lkey, check a range and hold it
  * @link: the link
  * @pd: PD of the queue pair
