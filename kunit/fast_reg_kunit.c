@@ -10,19 +10,29 @@
 #define FAST_PAGES	4
 #define FAST_OFFSET	100
 #define FAST_LENGTH	9001
+/* Elsewhere in the buffer, and in its page. */
+#define NEXT_OFFSET	(PAGE_SIZE + 2000)
+
+/* Map it to FAST_LENGTH bytes of an end's buffer. */
+static void fast_map(struct kunit *test, struct ib_mr *mr, struct verbs_end *end, u32 offset)
+{
+	struct verbs_world *world = test->priv;
+	struct scatterlist sg;
+
+	sg_init_one(&sg, end->buffer + offset, FAST_LENGTH);
+	KUNIT_ASSERT_EQ(test, 1, ib_dma_map_sg(world->device, &sg, 1, DMA_BIDIRECTIONAL));
+	KUNIT_ASSERT_EQ(test, 1, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE));
+	KUNIT_EXPECT_EQ(test, mr->length, FAST_LENGTH);
+}
 
 /* A region for fast registration, mapped to most of an end's buffer. */
 static struct ib_mr *fast_make(struct kunit *test, struct verbs_end *end)
 {
 	struct verbs_world *world = test->priv;
 	struct ib_mr *mr = ib_alloc_mr(world->pd, IB_MR_TYPE_MEM_REG, FAST_PAGES);
-	struct scatterlist sg;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	sg_init_one(&sg, end->buffer + FAST_OFFSET, FAST_LENGTH);
-	KUNIT_ASSERT_EQ(test, 1, ib_dma_map_sg(world->device, &sg, 1, DMA_BIDIRECTIONAL));
-	KUNIT_ASSERT_EQ(test, 1, ib_map_mr_sg(mr, &sg, 1, NULL, PAGE_SIZE));
-	KUNIT_EXPECT_EQ(test, mr->length, FAST_LENGTH);
+	fast_map(test, mr, end, FAST_OFFSET);
 	return mr;
 }
 
@@ -102,6 +112,52 @@ static void fast_reg__ends(struct kunit *test)
 	ib_dereg_mr(mr);
 }
 
+/*
+ * As storage stacks do: map what comes next while the region is registered, then post
+ * the invalidate and the registration together. Until then the old pages count.
+ */
+static void fast_reg__mapped_in_use(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+	u64 old_iova = mr->iova;
+	u32 old_key = mr->rkey;
+
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	fast_map(test, mr, &ends[1], NEXT_OFFSET);
+	verbs_fill(&ends[0], 3);
+	memset(ends[1].buffer, 0, BUFFER_LENGTH);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, old_iova, old_key), IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer, ends[1].buffer + FAST_OFFSET,
+			   MESSAGE_LENGTH);
+	KUNIT_ASSERT_EQ(test, 0, post_local(&ends[1], IB_WR_LOCAL_INV, mr));
+	ib_update_fast_reg_key(mr, old_key + 1);
+	KUNIT_ASSERT_EQ(test, 0, post_local(&ends[1], IB_WR_REG_MR, mr));
+	verbs_expect_done(test, &ends[1], 0, IB_WC_LOCAL_INV);
+	verbs_expect_done(test, &ends[1], 0, IB_WC_REG_MR);
+	memset(ends[1].buffer, 0, BUFFER_LENGTH);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, ends[0].buffer, ends[1].buffer + NEXT_OFFSET,
+			   MESSAGE_LENGTH);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, old_iova, old_key), IB_WC_REM_ACCESS_ERR);
+	ib_dereg_mr(mr);
+}
+
+/* A peer may have invalidated what its owner is about to: no harm is done. */
+static void fast_reg__invalid_already(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *mr = fast_make(test, &ends[1]);
+
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
+	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
+	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	verbs_fill(&ends[0], 4);
+	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_SUCCESS);
+	ib_dereg_mr(mr);
+}
+
 static void fast_reg__range(struct kunit *test)
 {
 	struct verbs_end *ends = verbs_ends_make(test);
@@ -126,13 +182,13 @@ static void fast_reg__refused(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(empty));
 	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[0], IB_WR_REG_MR, empty));
 	wc = verbs_expect_wc(test, &ends[0]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_MW_BIND_ERR);
 	/* So far into its first page that its pages do not suffice. */
 	moved->iova |= PAGE_SIZE - 1;
 	moved->length = FAST_PAGES * PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[1], IB_WR_REG_MR, moved));
 	wc = verbs_expect_wc(test, &ends[1]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_MW_BIND_ERR);
 	ib_dereg_mr(moved);
 	ib_dereg_mr(empty);
 }
@@ -146,7 +202,7 @@ static void fast_reg__once(struct kunit *test)
 	do_local(test, &ends[0], IB_WR_REG_MR, mr);
 	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[0], IB_WR_REG_MR, mr));
 	wc = verbs_expect_wc(test, &ends[0]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_MW_BIND_ERR);
 	ib_dereg_mr(mr);
 }
 
@@ -180,6 +236,8 @@ static void fast_reg__remote_invalidate(struct kunit *test)
 static struct kunit_case fast_reg_cases[] = {
 	KUNIT_CASE(fast_reg__by_key),
 	KUNIT_CASE(fast_reg__ends),
+	KUNIT_CASE(fast_reg__mapped_in_use),
+	KUNIT_CASE(fast_reg__invalid_already),
 	KUNIT_CASE(fast_reg__range),
 	KUNIT_CASE(fast_reg__refused),
 	KUNIT_CASE(fast_reg__once),

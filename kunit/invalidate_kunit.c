@@ -14,8 +14,9 @@
  * @desc: clause and rule
  * @want: the answer
  * @region: the key names a region
+ * @fast: one for fast registration
  * @type_1: it names a type 1 window
- * @is_free: the window is not bound
+ * @is_free: the window is not bound, or the region not registered
  * @used_key: key in the request; 0 for the right one
  * @other_pd: the QP is of another PD
  * @other_qp: the window is bound to another QP
@@ -24,6 +25,7 @@ struct invalidate_row {
 	const char *desc;
 	enum smw_reason want;
 	bool region;
+	bool fast;
 	bool type_1;
 	bool is_free;
 	u32 used_key;
@@ -44,6 +46,13 @@ static const struct invalidate_row invalidate_rows[] = {
 	{ "a user's region", SMW_INV_REGION, .region = true },
 	{ "a user's region, whatever else matches", SMW_INV_REGION, .region = true,
 	  .other_pd = true, .other_qp = true },
+	{ "a kernel's region", SMW_OK, .region = true, .fast = true },
+	{ "a kernel's region, invalid already", SMW_OK, .region = true, .fast = true,
+	  .is_free = true },
+	{ "a kernel's region of another PD", SMW_INV_PD, .region = true, .fast = true,
+	  .other_pd = true },
+	{ "wrong key of a kernel's region", SMW_INV_KEY, .region = true, .fast = true,
+	  .used_key = KEY - 1 },
 	{ "a Free window (documented choice)", SMW_INV_FREE, .is_free = true },
 	{ "a Free window belongs to no QP", SMW_INV_FREE, .is_free = true,
 	  .other_qp = true },
@@ -60,6 +69,7 @@ static void smw_invalidate_check__rows(struct kunit *test)
 	const struct invalidate_row *row = test->param_value;
 	struct smw_invalidate_facts facts = {
 		.is_window = !row->region,
+		.is_fast = row->fast,
 		.type = row->type_1 ? SMW_WINDOW_TYPE_1 : SMW_WINDOW_TYPE_2,
 		.state = row->is_free ? SMW_WINDOW_FREE : SMW_WINDOW_VALID,
 		.key = KEY,

@@ -106,6 +106,7 @@ static int mr_pin(struct smw_mr *mr, u64 start, int access)
 static void mr_unpin(struct smw_mr *mr)
 {
 	kvfree(mr->blocks);
+	kvfree(mr->mapped);
 	ib_umem_release(mr->umem);
 }
 
@@ -223,7 +224,9 @@ static struct smw_mr *mr_make_fast(struct ib_pd *pd, u32 max_pages)
 	mr->fast = true;
 	mr->max_pages = max_pages;
 	mr->blocks = kvcalloc(max_pages, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
-	if (!mr->blocks) {
+	mr->mapped = kvcalloc(max_pages, sizeof(*mr->mapped), GFP_KERNEL_ACCOUNT);
+	if (!mr->blocks || !mr->mapped) {
+		mr_unpin(mr);
 		kfree(mr);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -245,41 +248,50 @@ static int set_page(struct ib_mr *ibmr, u64 address)
 
 	if (mr->pages == mr->max_pages)
 		return -ENOMEM;
-	mr->blocks[mr->pages++] = ib_virt_dma_to_ptr(address);
+	mr->mapped[mr->pages++] = ib_virt_dma_to_ptr(address);
 	return 0;
 }
 
-/* The core sets ibmr's page size, range and start; they count from REG_MR on. */
+/*
+ * The region may be in use still. What is mapped here, and what the core sets of ibmr,
+ * range and start, count from REG_MR on.
+ */
 int smw_mr_map_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,
 		  unsigned int *offset)
 {
 	struct smw_mr *mr = smw_mr_of(ibmr);
 
-	if (!mr->fast || READ_ONCE(mr->live) || !is_power_of_2(ibmr->page_size))
+	if (!mr->fast || !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
 	mr->pages = 0;
+	mr->mapped_shift = __ffs(ibmr->page_size);
 	return ib_sg_to_pages(ibmr, sg, count, offset, set_page);
 }
 
 static enum smw_reason mr_register(struct smw_mr *mr, const struct ib_pd *pd, u32 key,
 				   u32 access)
 {
-	u64 size = mr->ibmr.page_size;
+	u64 size = BIT_ULL(mr->mapped_shift);
 	u64 in_page = mr->ibmr.iova & (size - 1);
 
-	if (!mr->fast || mr->live || mr->ibmr.pd != pd)
-		return SMW_WQE_OPCODE;
+	if (!mr->fast)
+		return SMW_REG_REGION;
+	if (mr->ibmr.pd != pd)
+		return SMW_REG_PD;
+	if (mr->live)
+		return SMW_REG_IN_USE;
 	if (access & ~(MR_ACCESS_FAST | MR_ACCESS_HINTS))
-		return SMW_WQE_OPCODE;
+		return SMW_REG_RIGHT;
 	/* Every byte of the range has a page; the consumer may have moved the start. */
 	if (!mr->pages || !mr->ibmr.length ||
 	    !smw_range_within(0, mr->pages * size, in_page, mr->ibmr.length))
-		return SMW_WQE_OPCODE;
+		return SMW_REG_RANGE;
+	memcpy(mr->blocks, mr->mapped, mr->pages * sizeof(*mr->blocks));
 	WRITE_ONCE(mr->key, smw_key_compose(mr->entry.index, key));
 	mr->rights = access & MR_ACCESS_FAST;
 	mr->iova = mr->ibmr.iova;
 	mr->length = mr->ibmr.length;
-	mr->block_shift = __ffs(size);
+	mr->block_shift = mr->mapped_shift;
 	mr->block_offset = in_page;
 	/* Pairs with the acquire in mr_judge(). */
 	smp_store_release(&mr->live, true);
@@ -298,7 +310,7 @@ struct smw_mr *smw_mr_find(struct smw_link *link, u32 key)
 enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u32 key,
 				u32 access)
 {
-	enum smw_reason reason = SMW_WQE_OPCODE;
+	enum smw_reason reason = SMW_REG_REGION;
 	struct smw_mr *mr;
 
 	rcu_read_lock();
@@ -312,24 +324,23 @@ enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u
 	return reason;
 }
 
-enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd, u32 key)
+/* Drained before the lock is let go, or a REG_MR would change what a holder reads. */
+enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd,
+				  struct smw_invalidate_facts *facts)
 {
-	enum smw_reason reason = SMW_OK;
+	enum smw_reason reason;
 
 	spin_lock(&mr->lock);
-	if (!mr->fast || mr->bound)
-		reason = SMW_INV_REGION;
-	else if (mr->key != key)
-		reason = SMW_INV_KEY;
-	else if (mr->ibmr.pd != pd)
-		reason = SMW_INV_PD;
-	else if (!mr->live)
-		reason = SMW_INV_FREE;
-	else
+	facts->is_fast = mr->fast;
+	facts->state = mr->live ? SMW_WINDOW_VALID : SMW_WINDOW_FREE;
+	facts->key = mr->key;
+	facts->same_pd = mr->ibmr.pd == pd;
+	reason = smw_invalidate_check(facts);
+	if (!reason) {
 		WRITE_ONCE(mr->live, false);
-	spin_unlock(&mr->lock);
-	if (!reason)
 		smw_hold_drain(mr);
+	}
+	spin_unlock(&mr->lock);
 	return reason;
 }
 

@@ -88,7 +88,7 @@ static enum smw_reason claim_region(struct smw_window *window, struct smw_mr *mr
 	if (!mr)
 		return smw_bind_check(facts);
 	spin_lock(&mr->lock);
-	/* Pairs with the release in mr_publish(), which is not under the lock. */
+	/* Pairs with the release in mr_open(), which is not under the lock. */
 	facts->region_live = smp_load_acquire(&mr->live) && mr->key == bind->lkey;
 	if (facts->region_live) {
 		facts->same_pd = facts->same_pd && mr->ibmr.pd == pd;
@@ -192,21 +192,20 @@ enum smw_reason smw_window_invalidate(struct smw_link *link, const struct ib_pd 
 {
 	struct smw_invalidate_facts facts = { .used_key = key };
 	enum smw_reason reason = SMW_INV_NO_KEY;
-	struct smw_window *window;
-	struct smw_mr *mr = NULL;
+	struct smw_key_entry *entry;
 	u32 bound_qpn = 0;
 
 	rcu_read_lock();
-	window = find_window(link, key);
-	if (window)
-		reason = invalidate_window(window, pd, owner, &facts, &bound_qpn);
-	else
-		mr = smw_mr_find(link, key);
-	if (mr)
-		reason = smw_mr_invalidate(mr, pd, key);
+	entry = smw_keytab_find(&link->keys, smw_key_index(key));
+	if (entry && entry->kind == SMW_KEY_WINDOW)
+		reason = invalidate_window(container_of(entry, struct smw_window, entry),
+					   pd, owner, &facts, &bound_qpn);
+	else if (entry)
+		reason = smw_mr_invalidate(container_of(entry, struct smw_mr, entry), pd,
+					   &facts);
 	rcu_read_unlock();
-	/* A kernel consumer's region: no window is the less for it. */
-	if (mr && !reason)
+	/* A kernel consumer's region, once for each of its I/Os: no window's business. */
+	if (!reason && !facts.is_window)
 		return SMW_OK;
 	smw_count(link, reason ? SMW_COUNT_WINDOW_INVALIDATE_ERROR :
 				 SMW_COUNT_WINDOW_INVALIDATE);

@@ -18,8 +18,8 @@ enum {
 	WC_LOC_QP_OP_ERR = 2,
 	WC_LOC_PROT_ERR = 4,
 	/*
-	 * "Memory management operation error" in the verbs' words: a bind that
-	 * fails, and a local invalidate too.
+	 * "Memory management operation error" in the verbs' words: a bind, a local
+	 * invalidate or a fast registration that fails.
 	 */
 	WC_MW_BIND_ERR = 6,
 	WC_REM_INV_REQ_ERR = 9,
@@ -45,15 +45,19 @@ enum {
 #define LOCAL_PROTECTION \
 	.send_status = WC_LOC_PROT_ERR, \
 	.counter = SMW_COUNTERS
+/* Binds and invalidates are counted where they are done, with those that succeed. */
 #define BIND_ERROR \
 	.send_status = WC_MW_BIND_ERR, \
-	.counter = SMW_COUNT_WINDOW_BIND_ERROR
+	.counter = SMW_COUNTERS
 /* At the responder a failed SEND_WITH_INV is class J: neither ACK nor NAK. */
 #define INVALIDATE_ERROR \
 	.answer = SMW_ANSWER_SILENT_ERROR, \
 	.recv_status = WC_REM_INV_REQ_ERR, \
 	.send_status = WC_MW_BIND_ERR, \
-	.counter = SMW_COUNT_WINDOW_INVALIDATE_ERROR
+	.counter = SMW_COUNTERS
+#define REGISTRATION_ERROR \
+	.send_status = WC_MW_BIND_ERR, \
+	.counter = SMW_COUNTERS
 #define BAD_WORK_REQUEST \
 	.send_status = WC_LOC_QP_OP_ERR, \
 	.counter = SMW_COUNTERS
@@ -273,12 +277,31 @@ static const struct smw_reason_info smw_reasons[] = {
 		"inv-free", "window is Free already", INVALIDATE_ERROR,
 	},
 	[SMW_INV_PD] = {
-		"inv-pd", "window is of another protection domain",
+		"inv-pd", "window or region is of another protection domain",
 		INVALIDATE_ERROR,
 	},
 	[SMW_INV_QP] = {
 		"inv-qp", "window is bound to another queue pair",
 		INVALIDATE_ERROR,
+	},
+
+	[SMW_REG_REGION] = {
+		"reg-region", "key names no region for fast registration",
+		REGISTRATION_ERROR,
+	},
+	[SMW_REG_PD] = {
+		"reg-pd", "region is of another protection domain", REGISTRATION_ERROR,
+	},
+	[SMW_REG_IN_USE] = {
+		"reg-in-use", "region is registered already", REGISTRATION_ERROR,
+	},
+	[SMW_REG_RIGHT] = {
+		"reg-right", "access flags are not those of fast registration",
+		REGISTRATION_ERROR,
+	},
+	[SMW_REG_RANGE] = {
+		"reg-range", "a byte of the range has no mapped page",
+		REGISTRATION_ERROR,
 	},
 
 	[SMW_WQE_OPCODE] = {
@@ -291,6 +314,10 @@ static const struct smw_reason_info smw_reasons[] = {
 	},
 	[SMW_WQE_FLUSH] = {
 		"wqe-flush", "FLUSH of a placement, selectivity or length there is not",
+		BAD_WORK_REQUEST,
+	},
+	[SMW_WQE_RD_ATOMIC] = {
+		"wqe-rd-atomic", "READ or atomic on a queue pair that may have none",
 		BAD_WORK_REQUEST,
 	},
 	[SMW_WQE_AH] = {

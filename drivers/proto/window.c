@@ -102,12 +102,20 @@ enum smw_reason smw_access_check(const struct smw_access_facts *facts)
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_access_check);
 
+/* The second of two who invalidate it, owner and peer, finds it invalid already. */
+static enum smw_reason check_region(const struct smw_invalidate_facts *facts)
+{
+	if (!facts->is_fast)
+		return SMW_INV_REGION;
+	return facts->same_pd ? SMW_OK : SMW_INV_PD;
+}
+
 enum smw_reason smw_invalidate_check(const struct smw_invalidate_facts *facts)
 {
 	if (facts->used_key != facts->key)
 		return SMW_INV_KEY;
 	if (!facts->is_window)
-		return SMW_INV_REGION;
+		return check_region(facts);
 	if (facts->type != SMW_WINDOW_TYPE_2) /* o10-37.2.26 */
 		return SMW_INV_TYPE_1;
 	if (facts->state != SMW_WINDOW_VALID)

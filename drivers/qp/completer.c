@@ -281,7 +281,9 @@ static bool place(struct smw_qp *qp, const struct smw_send *send, u32 offset,
 			SMW_LOCAL_WRITE, SMW_HOLD_SEND);
 	smw_cursor_skip(&target, offset);
 	smw_copy(&target, data, bytes);
+	/* No region is held while completions are told: consumers take their time. */
 	smw_cursor_release(&target);
+	smw_cursor_release(data);
 	if (!target.fault)
 		return true;
 	smw_completer_fail(qp, smw_reason_info(target.fault)->send_status);

@@ -503,7 +503,7 @@ static bool step(struct smw_qp *qp, u32 *budget)
 	if (!send)
 		return false;
 	if (never_allowed(qp, send))
-		send->fault = SMW_WQE_OPCODE;
+		send->fault = SMW_WQE_RD_ATOMIC;
 	if (send->fault)
 		return settle_fault(qp, send);
 	if (!smw_send_is_local(send))

@@ -21,7 +21,7 @@
  *  - A hold is taken and dropped in one section with bottom halves disabled,
  *    which is at most one turn of work (SMW_TURN_BYTES), so a drain is short.
  *  - Inside a hold on a region or window no lock is taken that a taker may hold
- *    while it drains (window->lock, mutexes). Inside a hold on a
+ *    while it drains (window->lock, mr->lock, mutexes). Inside a hold on a
  *    queue pair its locks are taken; a drain of a queue pair is done by
  *    process context with none of them held.
  *  - The memory of the object itself outlives the look-up by RCU, or by a

@@ -11,6 +11,7 @@
 #include <smw/reason.h>
 
 struct ib_umem;
+struct smw_invalidate_facts;
 struct smw_link;
 
 /**
@@ -24,14 +25,18 @@ struct smw_link;
  * @live: may be used; data path reads it after taking a hold
  * @key: lkey and rkey; changes by rereg and fast registration, while not @live
  * @rights: SMW_* access rights
- * @iova: address of its first byte for local and remote users; as all below, it changes
- *        by rereg and fast registration alone, while not @live
+ * @iova: address of its first byte for local and remote users; as all below but what is
+ *        said to be mapped, it changes by rereg and fast registration alone, while not
+ *        @live and drained
  * @length: bytes
  * @block_offset: bytes from the start of the first block to the first byte
  * @block_shift: log2 of the block size; a block is contiguous
  * @fast: for fast registration; constant
- * @pages: elements of @blocks that the consumer has filled, of @max_pages
- * @max_pages: elements that @blocks has, where @fast
+ * @mapped: where @fast, the pages that count from the next REG_MR on: until then the
+ *          old ones are in use, for consumers map before LOCAL_INV was executed
+ * @mapped_shift: log2 of the size of a page of @mapped
+ * @pages: elements of @mapped that the consumer has filled, of @max_pages
+ * @max_pages: elements that @blocks and @mapped have, where @fast
  * @blocks: kernel address of each block
  * @umem: the pinned pages; NULL where the region is not of user memory
  */
@@ -49,9 +54,11 @@ struct smw_mr {
 	u64 block_offset;
 	u8 block_shift;
 	bool fast;
+	u8 mapped_shift;
 	u32 pages;
 	u32 max_pages;
 	void **blocks;
+	void **mapped;
 	struct ib_umem *umem;
 };
 
@@ -119,24 +126,25 @@ struct smw_mr *smw_mr_hold(struct smw_link *link, const struct ib_pd *pd, u32 lk
  *
  * Context: bottom halves disabled.
  *
- * Return: SMW_OK, or SMW_WQE_OPCODE where there is no such region that is not
- * registered already, or it has no such range or rights.
+ * Return: SMW_OK or one of SMW_REG_*: nothing changed.
  */
 enum smw_reason smw_mr_register(struct smw_link *link, const struct ib_pd *pd, u32 key,
 				u32 access);
 
 /**
  * smw_mr_invalidate() - carry out LOCAL_INV or the invalidate of a SEND
- * @mr: a region found by the index of @key, under RCU
+ * @mr: a region found by the index of the key, under RCU
  * @pd: PD of the queue pair
- * @key: the key to invalidate
+ * @facts: in: the key that was used; out: what it was compared with
  *
- * A fence: when it returns, not one more byte is moved by that key.
+ * A fence: when it returns, not one more byte is moved by that key. Of two that
+ * invalidate, owner and peer, the second succeeds too.
  * Context: bottom halves disabled; this CPU holds no region.
  *
  * Return: SMW_OK or one of SMW_INV_*.
  */
-enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd, u32 key);
+enum smw_reason smw_mr_invalidate(struct smw_mr *mr, const struct ib_pd *pd,
+				  struct smw_invalidate_facts *facts);
 
 /* The RDMA core's operations on regions. */
 struct ib_mr *smw_mr_alloc_fast(struct ib_pd *pd, enum ib_mr_type type, u32 max_pages);

@@ -78,10 +78,18 @@ enum smw_reason {
 	SMW_INV_PD,
 	SMW_INV_QP,		/* bound to another QP */
 
+	/* Fast registration. */
+	SMW_REG_REGION,		/* no region for fast registration with this index */
+	SMW_REG_PD,
+	SMW_REG_IN_USE,		/* registered already */
+	SMW_REG_RIGHT,		/* access flags that it cannot have */
+	SMW_REG_RANGE,		/* a byte without a mapped page */
+
 	/* A work request that cannot be executed. */
 	SMW_WQE_OPCODE,		/* unknown or kernel-only opcode */
 	SMW_WQE_SGES,		/* more sges than the queue was made for */
 	SMW_WQE_FLUSH,		/* as SMW_BAD_FLUSH */
+	SMW_WQE_RD_ATOMIC,	/* a READ or atomic where the QP may have none in flight */
 	SMW_WQE_AH,		/* no such address handle in the QP's domain */
 	SMW_WQE_LENGTH,		/* inline, atomic or message length out of range */
 

@@ -141,15 +141,17 @@ enum smw_reason smw_access_check(const struct smw_access_facts *facts);
 /**
  * struct smw_invalidate_facts - everything that decides an invalidate by key
  * @is_window: the index names a window, otherwise a region
+ * @is_fast: the region is for fast registration
  * @type: enum smw_window_type, for a window
- * @state: enum smw_window_state, for a window
+ * @state: enum smw_window_state; of a region, whether it is registered
  * @key: the current key
  * @used_key: the key in the request
- * @same_pd: QP PD == window PD
+ * @same_pd: QP PD == PD of window or region
  * @same_qp: the window is bound to this very QP
  */
 struct smw_invalidate_facts {
 	bool is_window;
+	bool is_fast;
 	u8 type;
 	u8 state;
 	u32 key;
@@ -163,7 +165,7 @@ struct smw_invalidate_facts {
  * @facts: the facts, held still by the caller
  *
  * Regions of user space are never invalidated by key; a Free window is an
- * error (documented choice).
+ * error (documented choice), a fast region that is invalid already is none.
  *
  * Return: SMW_OK or one of SMW_INV_*.
  */

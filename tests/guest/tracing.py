@@ -20,7 +20,7 @@ from pyverbs.device import Context
 from pyverbs.mr import MR, MW, MWBind, MWBindInfo
 from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
-from pyverbs.wr import SGE, SendWR
+from pyverbs.wr import SGE, RecvWR, SendWR
 
 LENGTH, START, SIZE = 65536, 4000, 3000
 WRITE, READ, ATOMIC = (e.IBV_ACCESS_REMOTE_WRITE, e.IBV_ACCESS_REMOTE_READ,
@@ -142,6 +142,14 @@ class World:
         # The key shares its place in the request with immediate data.
         wr = SendWR(opcode=e.IBV_WR_LOCAL_INV, imm_data=rkey)
         self.owner.post_send(wr)
+        return self.status()
+
+    def invalidate_by_send(self, rkey):
+        """What the owner's receive ends with."""
+        place = [SGE(self.local.buf, 8, self.local.lkey)]
+        self.owner.post_recv(RecvWR(num_sge=1, sg=place))
+        self.peer.post_send(SendWR(opcode=e.IBV_WR_SEND_WITH_INV, imm_data=rkey, num_sge=1,
+                                   sg=place))
         return self.status()
 
     def write(self, rkey, va, length=8):
@@ -377,7 +385,7 @@ def bind_errors(s):
     plain.close()
 
 
-def invalidate_refused(s, reason, make, *parts):
+def invalidate_refused(s, reason, make, *parts, by_send=False):
     w = s.world
     w.fresh()
     window = MW(w.pd, e.IBV_MW_TYPE_2)
@@ -385,8 +393,9 @@ def invalidate_refused(s, reason, make, *parts):
     bad = make(key)
     before = w.counters()
     s.trace.clear()
-    status = w.invalidate(bad)
-    assert status == e.IBV_WC_MW_BIND_ERR, f'status {status}'
+    status = w.invalidate_by_send(bad) if by_send else w.invalidate(bad)
+    wanted = e.IBV_WC_REM_INV_REQ_ERR if by_send else e.IBV_WC_MW_BIND_ERR
+    assert status == wanted, f'status {status}'
     s.event('smw_mw_invalidate', f'{reason};', f'{w.name}: key {bad:#010x}:',
             f'qp {w.owner.qp_num}, key', *parts)
     s.counted(before, mw_invalidate_errors=1, mw_invalidates=0)
@@ -397,10 +406,12 @@ def invalidate_errors(s):
     w = s.world
     s.case('invalidate refused: key byte', lambda: invalidate_refused(
         s, 'inv-key', lambda key: key ^ 1, 'type 2 valid, bound to qp'))
+    s.case('invalidate refused: key byte, in a SEND', lambda: invalidate_refused(
+        s, 'inv-key', lambda key: key ^ 1, 'type 2 valid, bound to qp', by_send=True))
     s.case('invalidate refused: no such key', lambda: invalidate_refused(
         s, 'inv-no-key', lambda key: key ^ 0x5a5a5a00, 'key 0x00000000'))
     s.case('invalidate refused: a region', lambda: invalidate_refused(
-        s, 'inv-region', lambda key: w.mr.rkey))
+        s, 'inv-region', lambda key: w.mr.rkey, f'{w.mr.rkey:#010x} type 0 valid'))
 
     def again(key):
         assert w.invalidate(key) == e.IBV_WC_SUCCESS

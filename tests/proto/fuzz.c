@@ -301,14 +301,16 @@ static void invalidate(struct input *in)
 		.state = bits & BIT(2) ? SMW_WINDOW_VALID : SMW_WINDOW_FREE,
 		.same_pd = bits & BIT(3),
 		.same_qp = bits & BIT(4),
+		.is_fast = bits & BIT(5),
 	};
 	bool allowed;
 
 	facts.key = take(in, 4);
 	facts.used_key = take(in, 4);
-	allowed = facts.is_window && facts.type == SMW_WINDOW_TYPE_2 &&
-		  facts.state == SMW_WINDOW_VALID && facts.key == facts.used_key &&
-		  facts.same_pd && facts.same_qp;
+	allowed = facts.key == facts.used_key && facts.same_pd &&
+		  (facts.is_window ? facts.type == SMW_WINDOW_TYPE_2 &&
+				     facts.state == SMW_WINDOW_VALID && facts.same_qp :
+				     facts.is_fast);
 	ENSURE((smw_invalidate_check(&facts) == SMW_OK) == allowed);
 }
 
