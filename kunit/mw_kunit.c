@@ -840,8 +840,6 @@ static struct task_struct *fence_begin(struct kunit *test, struct fence *fence, 
 	struct task_struct *task;
 	unsigned int cpu, tries = 2000;
 
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
 	fence->test = test;
 	fence->access = access_of(test, key, mr->iova + WINDOW_OFFSET);
 	fence->began = false;
@@ -953,15 +951,10 @@ static struct kunit_case mw_cases[] = {
 			 failed_bind_gen_params),
 	KUNIT_CASE(smw_window_bind__type_2_must_be_free),
 	KUNIT_CASE(smw_window_bind__other_pd),
-	KUNIT_CASE(smw_window_bind__rebind_is_a_fence),
 	KUNIT_CASE(smw_window_invalidate__only_by_its_owner),
-	KUNIT_CASE(smw_window_invalidate__is_a_fence),
 	KUNIT_CASE(smw_window_release_all__frees_type_2_alone),
-	KUNIT_CASE(smw_window_release_all__is_a_fence),
 	KUNIT_CASE(smw_mw_dealloc__unbinds),
-	KUNIT_CASE(smw_mw_dealloc__is_a_fence),
 	KUNIT_CASE(smw_mr_rereg_user__busy_while_bound),
-	KUNIT_CASE(smw_mr_dereg__is_a_fence),
 	KUNIT_CASE(smw_access_begin__no_such_key),
 	KUNIT_CASE_PARAM(smw_access_begin__window_edges, window_edge_gen_params),
 	KUNIT_CASE(smw_access_begin__whole),
@@ -977,4 +970,28 @@ static struct kunit_suite mw_suite = {
 	.test_cases = mw_cases,
 };
 
-kunit_test_suite(mw_suite);
+/* An access goes on while the case revokes it. */
+static int fence_init(struct kunit *test)
+{
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	return mw_world_init(test);
+}
+
+static struct kunit_case fence_cases[] = {
+	KUNIT_CASE(smw_window_bind__rebind_is_a_fence),
+	KUNIT_CASE(smw_window_invalidate__is_a_fence),
+	KUNIT_CASE(smw_window_release_all__is_a_fence),
+	KUNIT_CASE(smw_mw_dealloc__is_a_fence),
+	KUNIT_CASE(smw_mr_dereg__is_a_fence),
+	{}
+};
+
+static struct kunit_suite fence_suite = {
+	.name = "smw_fence",
+	.init = fence_init,
+	.exit = mw_world_exit,
+	.test_cases = fence_cases,
+};
+
+kunit_test_suites(&mw_suite, &fence_suite);
