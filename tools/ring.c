@@ -289,6 +289,12 @@ void ring_recover(struct ring_env *e)
 	rdma_reconnect(&e->a, &e->b);
 }
 
+void ring_mend(struct ring_env *e, enum ibv_wc_status status)
+{
+	if (status != IBV_WC_SUCCESS || rdma_state(e->a.qp) != IBV_QPS_RTS)
+		ring_recover(e);
+}
+
 void ring_replace_qp(struct ring_env *e)
 {
 	check_errno(ibv_destroy_qp(e->a.qp), 0, "ibv_destroy_qp");

@@ -64,6 +64,8 @@ uint32_t ring_create_ah(struct ring_env *e, struct ibv_pd *pd);
 void ring_close(struct ring_env *e);
 /* RESET and connect a and b again. */
 void ring_recover(struct ring_env *e);
+/* The same where what was posted came to @status, or the state is no longer RTS. */
+void ring_mend(struct ring_env *e, enum ibv_wc_status status);
 /* Make another queue pair in the place of a's, and another shared queue. */
 void ring_replace_qp(struct ring_env *e);
 

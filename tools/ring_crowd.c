@@ -4,24 +4,16 @@
  * library's back: address handles, members of groups, queue pairs, receive queues.
  * The process is killed in the middle, and nothing of it may be left.
  */
-#include "ring.h"
+#include "ring_killed.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define QPS		6
 #define AHS		12
 #define GROUPS		5
 #define MEMORY		65536
-#define CROWD_MS	700
 #define QPN_MULTICAST	0xffffff
 #define QKEYS		3	/* so that most datagrams have the right one */
-#define OBJECTS		"/sys/kernel/debug/smw/%s/objects"
 
 /* What the threads share. Entries are replaced, never freed: they are the library's. */
 struct crowd {
@@ -36,20 +28,11 @@ struct crowd {
 	unsigned long *done;		/* datagrams that arrived; the parent's too */
 };
 
-struct member {
-	struct crowd *crowd;
-	unsigned int seed;
-	void (*act)(struct member *m);
-};
-
-static uint32_t draw(struct member *m, uint32_t below)
+static struct rdma_end *draw_end(struct actor *a)
 {
-	return ((uint32_t)rand_r(&m->seed) >> 4) % below;
-}
+	struct crowd *c = a->shared;
 
-static struct rdma_end *draw_end(struct member *m)
-{
-	return &m->crowd->ends[draw(m, QPS)];
+	return &c->ends[draw(a, QPS)];
 }
 
 static union ibv_gid group(uint32_t number)
@@ -81,18 +64,18 @@ static struct ibv_ah *make_ah(struct crowd *c, const union ibv_gid *dgid, uint32
 	return ibv_create_ah(c->pd, &path);
 }
 
-static void replace_ah(struct member *m)
+static void replace_ah(struct actor *a)
 {
-	struct crowd *c = m->crowd;
-	uint32_t i = draw(m, AHS);
-	union ibv_gid mgid = group(draw(m, GROUPS));
+	struct crowd *c = a->shared;
+	uint32_t i = draw(a, AHS);
+	union ibv_gid mgid = group(draw(a, GROUPS));
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_destroy_ah core;
 	} cmd = { .core.ah_handle = c->ahs[i]->handle };
 	struct ibv_ah *fresh;
 
-	fresh = make_ah(c, draw(m, 2) ? &c->dev.gid : &mgid, draw(m, UINT32_MAX));
+	fresh = make_ah(c, draw(a, 2) ? &c->dev.gid : &mgid, draw(a, UINT32_MAX));
 	if (!fresh)
 		return;
 	ring_command(c->dev.ctx->cmd_fd, IB_USER_VERBS_CMD_DESTROY_AH, &cmd, sizeof(cmd),
@@ -101,33 +84,33 @@ static void replace_ah(struct member *m)
 }
 
 /* Most of it fails: the same again, or what is not there. */
-static void change_groups(struct member *m)
+static void change_groups(struct actor *a)
 {
-	union ibv_gid mgid = group(draw(m, GROUPS));
-	struct ibv_qp *qp = draw_end(m)->qp;
+	union ibv_gid mgid = group(draw(a, GROUPS));
+	struct ibv_qp *qp = draw_end(a)->qp;
 
-	if (draw(m, 2))
-		ibv_attach_mcast(qp, &mgid, (uint16_t)draw(m, 2));
+	if (draw(a, 2))
+		ibv_attach_mcast(qp, &mgid, (uint16_t)draw(a, 2));
 	else
-		ibv_detach_mcast(qp, &mgid, (uint16_t)draw(m, 2));
+		ibv_detach_mcast(qp, &mgid, (uint16_t)draw(a, 2));
 }
 
-static uint32_t some_qkey(struct member *m)
+static uint32_t some_qkey(struct actor *a)
 {
-	return 1 + (draw(m, 8) ? 0 : draw(m, QKEYS));
+	return 1 + (draw(a, 8) ? 0 : draw(a, QKEYS));
 }
 
-static void ready(struct member *m, struct rdma_end *end)
+static void ready(struct actor *a, struct rdma_end *end)
 {
-	end->conf.qkey = some_qkey(m);
+	end->conf.qkey = some_qkey(a);
 	if (!rdma_to_init(end) && !rdma_to_rtr(end, 0, 0))
 		rdma_to_rts(end);
 }
 
-static void replace_qp(struct member *m)
+static void replace_qp(struct actor *a)
 {
-	struct crowd *c = m->crowd;
-	struct rdma_end *end = draw_end(m);
+	struct crowd *c = a->shared;
+	struct rdma_end *end = draw_end(a);
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_destroy_qp core;
@@ -147,7 +130,7 @@ static void replace_qp(struct member *m)
 	if (!fresh)
 		return;
 	end->qp = fresh;
-	ready(m, end);
+	ready(a, end);
 }
 
 static bool is_in_rts(struct ibv_qp *qp)
@@ -159,32 +142,32 @@ static bool is_in_rts(struct ibv_qp *qp)
 	       attr.qp_state == IBV_QPS_RTS;
 }
 
-static void change_state(struct member *m)
+static void change_state(struct actor *a)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_RESET, IBV_QPS_ERR,
 						    IBV_QPS_SQD, IBV_QPS_RTS };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
-	struct rdma_end *end = draw_end(m);
+	struct rdma_end *end = draw_end(a);
 
-	attr.qkey = some_qkey(m);
+	attr.qkey = some_qkey(a);
 	ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_QKEY);
-	rdma_to_state(end, states[draw(m, ARRAY_SIZE(states))]);
+	rdma_to_state(end, states[draw(a, ARRAY_SIZE(states))]);
 	if (!is_in_rts(end->qp)) {
 		rdma_to_state(end, IBV_QPS_RESET);
-		ready(m, end);
+		ready(a, end);
 	}
 }
 
 /* The library would unmap the ring that others look at: it is not told. */
-static void resize(struct member *m)
+static void resize(struct actor *a)
 {
-	struct crowd *c = m->crowd;
+	struct crowd *c = a->shared;
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		struct ib_uverbs_resize_cq core;
 	} cmd = {
 		.core.cq_handle = c->unpolled->handle,
-		.core.cqe = 1 + draw(m, 3000),
+		.core.cqe = 1 + draw(a, 3000),
 	};
 	struct {
 		struct ib_uverbs_resize_cq_resp core;
@@ -195,10 +178,10 @@ static void resize(struct member *m)
 		     &resp, sizeof(resp));
 }
 
-static void receive(struct member *m, struct rdma_end *end, uint32_t i)
+static void receive(struct actor *a, struct rdma_end *end, uint32_t i)
 {
-	struct crowd *c = m->crowd;
-	struct ibv_sge sge = { (uintptr_t)c->memory + 1024 * i, 30 + draw(m, 1500),
+	struct crowd *c = a->shared;
+	struct ibv_sge sge = { (uintptr_t)c->memory + 1024 * i, 30 + draw(a, 1500),
 			       c->mr->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
@@ -217,37 +200,28 @@ static void count(struct crowd *c, struct ibv_cq *cq)
 			__atomic_add_fetch(c->done, 1, __ATOMIC_RELAXED);
 }
 
-static void post(struct member *m)
+static void post(struct actor *a)
 {
-	struct crowd *c = m->crowd;
-	struct rdma_end *end = draw_end(m);
+	struct crowd *c = a->shared;
+	struct rdma_end *end = draw_end(a);
 	struct rdma_wr w[3];
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(w); i++) {
-		rdma_wr_send(&w[i], c->memory, draw(m, 1025), c->mr->lkey);
-		w[i].wr.wr.ud.ah = c->ahs[draw(m, AHS)];
-		w[i].wr.wr.ud.remote_qpn = draw(m, 2) ? QPN_MULTICAST :
-					   draw(m, 8) ? draw_end(m)->qp->qp_num : draw(m, 3);
-		w[i].wr.wr.ud.remote_qkey = draw(m, 20) ? 1 : draw(m, UINT32_MAX);
-		if (draw(m, 4) == 0)
+		rdma_wr_send(&w[i], c->memory, draw(a, 1025), c->mr->lkey);
+		w[i].wr.wr.ud.ah = c->ahs[draw(a, AHS)];
+		w[i].wr.wr.ud.remote_qpn = draw(a, 2) ? QPN_MULTICAST :
+					   draw(a, 8) ? draw_end(a)->qp->qp_num : draw(a, 3);
+		w[i].wr.wr.ud.remote_qkey = draw(a, 20) ? 1 : draw(a, UINT32_MAX);
+		if (draw(a, 4) == 0)
 			w[i].wr.opcode = IBV_WR_SEND_WITH_IMM;
-		receive(m, draw_end(m), i);
+		receive(a, draw_end(a), i);
 	}
-	rdma_try_post(end, rdma_wr_chain(w, draw(m, ARRAY_SIZE(w)) + 1));
+	rdma_try_post(end, rdma_wr_chain(w, draw(a, ARRAY_SIZE(w)) + 1));
 	for (size_t i = 0; i < QPS; i++) {
 		if (c->ends[i].rcq != c->unpolled)
 			count(c, c->ends[i].rcq);
 		rdma_drain(c->ends[i].scq);
 	}
-}
-
-static void *run_member(void *arg)
-{
-	struct member *m = arg;
-
-	for (;;)
-		m->act(m);
-	return NULL;
 }
 
 /* --- the process that is killed --- */
@@ -292,84 +266,20 @@ static void crowd_open(struct crowd *c)
 /* Does not return: the parent kills it. */
 static void join(unsigned int seed, unsigned long *done)
 {
-	static void (*const acts[])(struct member *m) = {
+	static const actor_fn acts[] = {
 		post, post, post, replace_ah, replace_ah, change_groups, replace_qp,
 		change_state, resize,
 	};
-	static struct member members[ARRAY_SIZE(acts)];
 	static struct crowd crowd;
 
 	crowd.done = done;
 	crowd_open(&crowd);
-	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
-		pthread_t thread;
-
-		members[i] = (struct member){ &crowd, seed * 37 + (unsigned int)i,
-					      acts[i] };
-		check(!pthread_create(&thread, NULL, run_member, &members[i]),
-		      "pthread_create");
-	}
-	for (;;)
-		pause();
+	actors_run(&crowd, acts, ARRAY_SIZE(acts), seed);
 }
 
-/* What the device has, where this process may know. */
-static bool count_objects(const struct rdma_dev *dev, char *text, size_t len)
+static void crowds(long rounds)
 {
-	char path[128];
-	size_t got = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), OBJECTS, ibv_get_device_name(dev->ctx->device));
-	f = fopen(path, "r");
-	if (f) {
-		got = fread(text, 1, len - 1, f);
-		fclose(f);
-	}
-	text[got] = 0;
-	return got;
-}
-
-static void one_crowd(struct ring_env *e, unsigned int seed, unsigned long *done)
-{
-	char before[256], after[256];
-	bool counted = count_objects(&e->dev, before, sizeof(before));
-	uint64_t start;
-	int status;
-	pid_t pid = fork();
-
-	check(pid >= 0, "fork");
-	if (!pid)
-		join(seed, done);
-	usleep((CROWD_MS / 2 + ring_random(e) % CROWD_MS) * 1000 * ktap_opt.scale);
-	kill(pid, SIGKILL);
-	start = rdma_now_us();
-	check(waitpid(pid, &status, 0) == pid, "waitpid");
-	check(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-	      "it lived until it was killed (status %#x)", status);
-	check(rdma_now_us() - start < 2000000ULL * ktap_opt.scale, "and is gone at once");
-	if (counted) {
-		count_objects(&e->dev, after, sizeof(after));
-		check(!strcmp(before, after), "nothing of it is left: %s, before %s", after,
-		      before);
-	}
-	ring_expect_no_harm(e);
-}
-
-static void crowds(long arg)
-{
-	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : (unsigned int)arg;
-	unsigned long *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct ring_env e;
-
-	check(done != MAP_FAILED, "memory");
-	ring_open(&e);
-	for (unsigned int i = 0; i < rounds; i++)
-		one_crowd(&e, (unsigned int)ktap_opt.seed + i, done);
-	ktap_note("%lu datagrams arrived", *done);
-	check(*done >= rounds, "datagrams arrived meanwhile");
-	ring_close(&e);
+	ring_lives(join, (unsigned int)rounds);
 }
 
 void ring_crowd_cases(void)

@@ -337,9 +337,7 @@ static void one_word(long arg)
 			s.words[word] = odd[i];
 			ring_put(&e.r, &s, sizeof(s));
 			ring_doorbell(&e.r);
-			if (ring_settle(&e.r) != IBV_WC_SUCCESS ||
-			    rdma_state(e.r.a.qp) != IBV_QPS_RTS)
-				ring_recover(&e.r);
+			ring_mend(&e.r, ring_settle(&e.r));
 		}
 	flush_close(&e);
 }
@@ -372,9 +370,7 @@ static void garbage(long arg)
 			ring_put(&e.r, &s, sizeof(s));
 		}
 		ring_doorbell(&e.r);
-		if (ring_settle(&e.r) != IBV_WC_SUCCESS ||
-		    rdma_state(e.r.a.qp) != IBV_QPS_RTS)
-			ring_recover(&e.r);
+		ring_mend(&e.r, ring_settle(&e.r));
 	}
 	flush_close(&e);
 }

@@ -4,21 +4,17 @@
  * library's back, and the process is killed in the middle: the driver must
  * neither touch what is gone nor keep what nobody has.
  */
-#include "ring.h"
+#include "ring_killed.h"
 
 #include <pthread.h>
 #include <rdma/ib_user_verbs.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define QPS		6	/* connected as 0 with 1, 2 with 3 ... */
 #define KEYS		6	/* regions and windows */
 #define MEMORY		262144
-#define LIFE_MS		700
 #define SAME_HOST	"/sys/kernel/debug/smw/%s/same_host"
 
 /* What the threads share. Entries are replaced, never freed: they are the library's. */
@@ -33,17 +29,6 @@ struct life {
 	uint8_t *memory;
 	unsigned long *done;	/* requests that were carried out; the parent's too */
 };
-
-struct actor {
-	struct life *life;
-	unsigned int seed;
-	void (*act)(struct actor *a);
-};
-
-static uint32_t draw(struct actor *a, uint32_t below)
-{
-	return ((uint32_t)rand_r(&a->seed) >> 4) % below;
-}
 
 /* --- commands by handle --- */
 
@@ -98,7 +83,7 @@ static void connect_again(struct life *l, uint32_t i)
 
 static void replace_qp(struct actor *a)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	uint32_t i = draw(a, QPS);
 	struct ibv_qp *fresh;
 
@@ -115,7 +100,7 @@ static void change_state(struct actor *a)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_RESET, IBV_QPS_ERR,
 						    IBV_QPS_SQD, IBV_QPS_RTS };
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	uint32_t i = draw(a, QPS);
 
 	rdma_to_state(&l->ends[i], states[draw(a, ARRAY_SIZE(states))]);
@@ -126,7 +111,7 @@ static void change_state(struct actor *a)
 
 static void replace_region(struct actor *a)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	uint32_t i = draw(a, KEYS);
 	size_t off = draw(a, MEMORY / 2);
 	struct ibv_mr *fresh;
@@ -147,7 +132,7 @@ static void replace_region(struct actor *a)
 
 static void replace_window(struct actor *a)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	uint32_t i = draw(a, KEYS);
 	struct ibv_mw *fresh;
 
@@ -161,7 +146,7 @@ static void replace_window(struct actor *a)
 
 static void build_bind(struct actor *a, struct rdma_wr *w)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	uint32_t i = draw(a, KEYS);
 	const struct ibv_mr *mr = l->mrs[draw(a, KEYS)];
 	struct rdma_bind bind = {
@@ -180,7 +165,7 @@ static void build_bind(struct actor *a, struct rdma_wr *w)
 
 static void build(struct actor *a, struct rdma_wr *w)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	const struct ibv_mr *from = l->mrs[draw(a, KEYS)];
 	const struct ibv_mr *to = l->mrs[draw(a, KEYS)];
 	uint32_t window = l->keys[draw(a, KEYS)];
@@ -228,7 +213,7 @@ static void count_done(struct life *l, struct ibv_cq *cq)
 
 static void post(struct actor *a)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	struct rdma_end *end = &l->ends[draw(a, QPS)];
 	struct rdma_wr w[3];
 
@@ -246,26 +231,17 @@ static void post(struct actor *a)
 /* From packets to the direct path and back, where this process may. */
 static void change_path(struct actor *a)
 {
+	const struct life *l = a->shared;
 	char path[128];
 	FILE *f;
 
-	snprintf(path, sizeof(path), SAME_HOST,
-		 ibv_get_device_name(a->life->dev.ctx->device));
+	snprintf(path, sizeof(path), SAME_HOST, ibv_get_device_name(l->dev.ctx->device));
 	f = fopen(path, "w");
 	if (f) {
 		fputs(draw(a, 2) ? "1" : "0", f);
 		fclose(f);
 	}
 	usleep(5000);
-}
-
-static void *run_actor(void *arg)
-{
-	struct actor *a = arg;
-
-	for (;;)
-		a->act(a);
-	return NULL;
 }
 
 /* --- the process that is killed --- */
@@ -300,59 +276,21 @@ static void life_open(struct life *l)
 /* Does not return: the parent kills it. */
 static void live(unsigned int seed, unsigned long *done)
 {
-	static void (*const acts[])(struct actor *a) = {
+	static const actor_fn acts[] = {
 		post, post, replace_qp, change_state, replace_region,
 		replace_window, change_path,
 	};
-	static struct actor actors[ARRAY_SIZE(acts)];
 	static struct life life;
 
 	life.done = done;
 	pthread_mutex_init(&life.path_lock, NULL);
 	life_open(&life);
-	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
-		pthread_t thread;
-
-		actors[i] = (struct actor){ &life, seed * 31 + (unsigned int)i,
-					    acts[i] };
-		check(!pthread_create(&thread, NULL, run_actor, &actors[i]),
-		      "pthread_create");
-	}
-	for (;;)
-		pause();
+	actors_run(&life, acts, ARRAY_SIZE(acts), seed);
 }
 
-static void lives(long arg)
+static void lives(long rounds)
 {
-	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : (unsigned int)arg;
-	unsigned long *done = mmap(NULL, sizeof(*done), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct ring_env e;
-
-	check(done != MAP_FAILED, "memory");
-	ring_open(&e);
-	for (unsigned int i = 0; i < rounds; i++) {
-		uint64_t start;
-		int status;
-		pid_t pid = fork();
-
-		check(pid >= 0, "fork");
-		if (!pid)
-			live((unsigned int)ktap_opt.seed + i, done);
-		usleep((LIFE_MS / 2 + ring_random(&e) % LIFE_MS) * 1000 *
-		       ktap_opt.scale);
-		kill(pid, SIGKILL);
-		start = rdma_now_us();
-		check(waitpid(pid, &status, 0) == pid, "waitpid");
-		check(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
-		      "it lived until it was killed (status %#x)", status);
-		check(rdma_now_us() - start < 2000000ULL * ktap_opt.scale,
-		      "and is gone at once");
-		ring_expect_no_harm(&e);
-	}
-	ktap_note("%lu requests were carried out", *done);
-	check(*done >= rounds, "requests were carried out meanwhile");
-	ring_close(&e);
+	ring_lives(live, (unsigned int)rounds);
 }
 
 void ring_life_cases(void)

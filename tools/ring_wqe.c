@@ -42,8 +42,7 @@ static void opcodes(long arg)
 		if (high || !may_succeed(opcode))
 			check(status != IBV_WC_SUCCESS,
 			      "opcode %#x is refused", opcode | high);
-		if (status != IBV_WC_SUCCESS)
-			ring_recover(&e);
+		ring_mend(&e, status);
 	}
 	ring_expect_no_harm(&e);
 	ring_close(&e);
@@ -96,8 +95,7 @@ static void num_sge(long arg)
 			if (n > e.sq.slot_len / sizeof(struct rxe_sge))
 				check(status != IBV_WC_SUCCESS,
 				      "%u elements are refused", n);
-			if (status != IBV_WC_SUCCESS)
-				ring_recover(&e);
+			ring_mend(&e, status);
 		}
 	}
 	ring_expect_no_harm(&e);
@@ -129,8 +127,7 @@ static void lengths(long arg)
 				check(status != IBV_WC_SUCCESS,
 				      "an element of %u bytes is refused",
 				      odd_numbers[i]);
-			if (status != IBV_WC_SUCCESS)
-				ring_recover(&e);
+			ring_mend(&e, status);
 		}
 	}
 	ring_expect_no_harm(&e);
@@ -181,8 +178,7 @@ static void inline_lengths(long arg)
 						  arg == IBV_WR_RDMA_WRITE))
 				check(status != IBV_WC_SUCCESS,
 				      "%u bytes inline are refused", n);
-			if (status != IBV_WC_SUCCESS)
-				ring_recover(&e);
+			ring_mend(&e, status);
 		}
 	}
 	ring_expect_no_harm(&e);
@@ -202,9 +198,7 @@ static void flags(long arg)
 			ring_good_wqe(&e, &s.wqe);
 			s.wqe.wr.opcode = opcode;
 			s.wqe.wr.send_flags = 1U << bit;
-			if (ring_post(&e, &s) != IBV_WC_SUCCESS ||
-			    rdma_state(e.a.qp) != IBV_QPS_RTS)
-				ring_recover(&e);
+			ring_mend(&e, ring_post(&e, &s));
 		}
 	}
 	ring_expect_no_harm(&e);
@@ -244,8 +238,7 @@ static void binds(long arg)
 					(uint64_t)ring_random(&e) << 20;
 		s.wqe.wr.wr.mw.access = ring_random(&e) & 1 ?
 			RDMA_ALL_REMOTE : ring_random(&e);
-		if (ring_post(&e, &s) != IBV_WC_SUCCESS)
-			ring_recover(&e);
+		ring_mend(&e, ring_post(&e, &s));
 	}
 	check_errno(ibv_dereg_mr(e.secret.mr), 0,
 		    "nothing is bound to a region of others");
@@ -346,9 +339,7 @@ void ring_one_word(void (*open)(struct ring_env *e), uint32_t opcode)
 			ring_good_wqe(&e, &s.wqe);
 			s.wqe.wr.opcode = opcode;
 			s.words[word] = odd_numbers[i];
-			if (ring_post(&e, &s) != IBV_WC_SUCCESS ||
-			    rdma_state(e.a.qp) != IBV_QPS_RTS)
-				ring_recover(&e);
+			ring_mend(&e, ring_post(&e, &s));
 		}
 	}
 	ring_expect_no_harm(&e);
