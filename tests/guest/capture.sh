@@ -25,7 +25,7 @@ stop_capture() {
 }
 
 need_device
-same_host=/sys/kernel/debug/smw/$dev/same_host
+same_host=$debugfs/$dev/same_host
 [[ ! -e $same_host ]] || echo 0 >"$same_host"
 start_capture || { diagnose <"$scratch/dumpcap"; failed 'dumpcap listens'; finish; }
 for address in "$SMW_ADDR" "$SMW_ADDR6"; do

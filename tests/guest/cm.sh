@@ -14,7 +14,6 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-debugfs=/sys/kernel/debug/smw
 listens=cm_listening
 
 # pair SERVER-WORDS -- CLIENT-WORDS: on a port of their own; both must succeed.
@@ -98,7 +97,7 @@ mckey_pair() {
 # Objects as the core counts them and as the driver does.
 objects() {
 	rdma resource show "$dev"
-	cat "/sys/kernel/debug/smw/$dev/objects"
+	cat "$debugfs/$dev/objects"
 }
 
 objects_as_before() { [[ $(objects) == "$before" ]]; }
@@ -127,7 +126,7 @@ come_and_go() {
 	is_debug || ((after - memory < 512))
 }
 
-carried_by_packets() { echo $((1 - $1)) >"/sys/kernel/debug/smw/$dev/same_host"; }
+carried_by_packets() { same_host "$dev" $((1 - $1)); }
 
 # A client that is killed leaves its server's end and the core's to be cleaned up.
 killed() {
@@ -151,7 +150,7 @@ delete_with_listener() {
 	new_port
 	serve "$@" -p "$port"
 	timeout $((10 * slow)) rdma link delete "$dev"
-	[[ ! -e /sys/class/infiniband/$dev ]]
+	[[ ! -e $sysfs/$dev ]]
 	kill "$server" 2>/dev/null || true
 	wait "$server" || true
 	bring_up
@@ -165,7 +164,7 @@ delete_with_connection() {
 	client=$!
 	until_true 10 established
 	timeout $((10 * slow)) rdma link delete "$dev"
-	[[ ! -e /sys/class/infiniband/$dev ]]
+	[[ ! -e $sysfs/$dev ]]
 	kill "$client" "$server" 2>/dev/null || true
 	wait "$client" "$server" || true
 	bring_up
@@ -175,7 +174,7 @@ unload_with_listener() {
 	new_port
 	serve rping -s -a "$SMW_ADDR" -p "$port"
 	timeout $((20 * slow)) rmmod smw
-	[[ ! -e /sys/class/infiniband/$dev ]]
+	[[ ! -e $sysfs/$dev ]]
 	kill "$server" 2>/dev/null || true
 	wait "$server" || true
 	modprobe smw

@@ -16,7 +16,7 @@ look_at_it() {
 		rdma resource show qp
 		rdma resource show mr
 		rdma statistic show
-		cat "/sys/kernel/debug/smw/$dev"/*
+		cat "$debugfs/$dev"/*
 		sleep 0.5
 	done
 }

@@ -42,23 +42,30 @@ nap() { read -rt 0.05 -u "$never" || true; }
 # A command that fails, as a command that errexit sees.
 not() { ! "$@"; }
 
+sysfs=/sys/class/infiniband
+debugfs=/sys/kernel/debug/smw
+
+# add LINK NETDEV
+add() { rdma link add "$1" type smw netdev "$2"; }
+
 link_exists() { rdma link show "$1/1" >/dev/null 2>&1; }
+link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
 
 link_is_active() {
-	grep -q ACTIVE "/sys/class/infiniband/$1/ports/1/state" 2>/dev/null
+	grep -q ACTIVE "$sysfs/$1/ports/1/state" 2>/dev/null
 }
 
 # gid_indexes DEVICE ADDRESS: where the table has that address, whatever its kind. One
 # process, and not one for each of the table's entries.
 gid_indexes() {
-	(cd "/sys/class/infiniband/$1/ports/1/gids" 2>/dev/null && grep -lxs "$(gid_of "$2")" -- *)
+	(cd "$sysfs/$1/ports/1/gids" 2>/dev/null && grep -lxs "$(gid_of "$2")" -- *)
 }
 
 # gid_index DEVICE ADDRESS: the index of the RoCE v2 GID of that IP address.
 gid_index() {
 	local index
 	while read -r index; do
-		grep -qs 'RoCE v2' "/sys/class/infiniband/$1/ports/1/gid_attrs/types/$index" || continue
+		grep -qs 'RoCE v2' "$sysfs/$1/ports/1/gid_attrs/types/$index" || continue
 		printf '%s\n' "$index"
 		return
 	done < <(gid_indexes "$@")
@@ -84,6 +91,7 @@ gid_of() {
 }
 
 has_gid() { gid_index "$1" "$2" >/dev/null; }
+lacks_gid() { ! has_gid "$1" "$2"; }
 
 # bring_up: the link of the suite, active, with its GIDs.
 bring_up() {
@@ -216,7 +224,7 @@ veth_pair() {
 }
 
 links_on_veth() {
-	rdma link add smw1 type smw netdev near
+	add smw1 near
 	in_far rdma link add smw2 type smw netdev remote
 	until_true 10 has_gid smw1 fd79::1
 	until_true 10 has_gid smw2 fd79::2
@@ -269,8 +277,10 @@ kernel_memory() {
 	awk '/^(SUnreclaim|Percpu|VmallocUsed|KernelStack):/ { sum += $2 } END { print sum }' /proc/meminfo
 }
 
+# same_host LINK 0|1: whether requests to queue pairs of this host go without packets.
+same_host() { echo "$2" >"$debugfs/$1/same_host"; }
 # wire_only: requests to queue pairs of this host go by packets too.
-wire_only() { echo 0 >"/sys/kernel/debug/smw/$dev/same_host"; }
+wire_only() { same_host "$dev" 0; }
 
 is_debug() { [[ ${SMW_KERNEL:-stock} == debug ]]; }
 

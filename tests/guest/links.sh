@@ -11,15 +11,10 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-sysfs=/sys/class/infiniband
 mark=
 # In front of a program that runs in another namespace.
 inside=
-debugfs=/sys/kernel/debug/smw
 
-add() { rdma link add "$1" type smw netdev "$2"; }
-link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
-lacks_gid() { ! has_gid "$1" "$2"; }
 state_is() { grep -q "$2" "$sysfs/$1/ports/1/state"; }
 active_mtu_is() { ibv_devinfo -d "$1" | grep -q "active_mtu:.*$2 "; }
 write() { echo "$2" >"$1"; }
@@ -51,7 +46,7 @@ refused() {
 	local words=$1 line=$2 devices output said
 	shift 3
 	mark_log
-	devices=$(ls $sysfs)
+	devices=$(ls "$sysfs")
 	if output=$("$@" 2>&1); then
 		echo "not refused: $*"
 		return 1
@@ -62,7 +57,7 @@ refused() {
 	if [[ $line ]]; then
 		[[ $(wc -l <<<"$said") == 1 && $said == *"$line"* ]]
 	fi
-	[[ $(ls $sysfs) == "$devices" ]]
+	[[ $(ls "$sysfs") == "$devices" ]]
 }
 
 load_by_alias() {
@@ -80,10 +75,10 @@ shows_itself() {
 	until_true 5 has_gid smw0 "$SMW_ADDR"
 	until_true 5 has_gid smw0 "$SMW_ADDR6"
 	rdma link show smw0/1 | grep 'state ACTIVE physical_state LINK_UP netdev eth0'
-	[[ $(<$sysfs/smw0/parent) == eth0 ]]
-	[[ $(<$sysfs/smw0/hca_type) == smw ]]
-	grep -q Ethernet $sysfs/smw0/ports/1/link_layer
-	[[ $(<$sysfs/smw0/ports/1/pkeys/0) == 0xffff ]]
+	[[ $(<"$sysfs/smw0/parent") == eth0 ]]
+	[[ $(<"$sysfs/smw0/hca_type") == smw ]]
+	grep -q Ethernet "$sysfs/smw0/ports/1/link_layer"
+	[[ $(<"$sysfs/smw0/ports/1/pkeys/0") == 0xffff ]]
 	ibv_devinfo -v -d smw0 >"$scratch/devinfo"
 	grep -q MEM_WINDOW$ "$scratch/devinfo"
 	grep -q MEM_WINDOW_TYPE_2B "$scratch/devinfo"
@@ -102,12 +97,12 @@ counters() {
 }
 
 debugfs_files() {
-	[[ $(<$debugfs/smw0/same_host) == 1 ]]
-	echo 0 >$debugfs/smw0/same_host
-	[[ $(<$debugfs/smw0/same_host) == 0 ]]
-	not write $debugfs/smw0/same_host 2
-	echo 1 >$debugfs/smw0/same_host
-	grep -q '^rkey type state' $debugfs/smw0/windows
+	[[ $(<"$debugfs/smw0/same_host") == 1 ]]
+	echo 0 >"$debugfs/smw0/same_host"
+	[[ $(<"$debugfs/smw0/same_host") == 0 ]]
+	not write "$debugfs/smw0/same_host" 2
+	echo 1 >"$debugfs/smw0/same_host"
+	grep -q '^rkey type state' "$debugfs/smw0/windows"
 }
 
 renamed_device() {
@@ -242,7 +237,7 @@ renamed_netdev() {
 	ip link set near name renamed
 	ip link set renamed up
 	rdma link show smw1/1 | grep 'netdev renamed'
-	[[ $(<$sysfs/smw1/parent) == renamed ]]
+	[[ $(<"$sysfs/smw1/parent") == renamed ]]
 	ip link set renamed down
 	ip link set renamed name near
 	ip link set near up
@@ -280,7 +275,7 @@ under_load() {
 	local gid port=18515 program=(ibv_rc_pingpong)
 	gid=$(gid_index "$1" "$2")
 	[[ $3 != ud ]] || program=(ibv_ud_pingpong -s 1000)
-	echo "${3/ud/0}" >"$debugfs/$1/same_host"
+	same_host "$1" "${3/ud/0}"
 	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port &
 	until_true 10 loaded_port $port
 	$inside "${program[@]}" -d "$1" -g "$gid" -n 100000000 -p $port "$2" &
@@ -344,7 +339,7 @@ module_removed_under_load() {
 	until_true 5 has_gid smw1 127.0.0.1
 	under_load smw1 127.0.0.1 "$1"
 	timeout $((5 * slow)) modprobe -r smw
-	[[ -z $(ls $sysfs) && ! -e $debugfs ]]
+	[[ -z $(ls "$sysfs") && ! -e $debugfs ]]
 	end_jobs
 	modprobe smw
 }
@@ -433,7 +428,7 @@ link add smw0 type smw netdev spare' >"$scratch/twice"
 	echo "kernel memory: $before KiB before, $after KiB after the failing adds"
 	# One struct smw_link kept by each would be megabytes.
 	((after - before < 1024))
-	[[ -z $(ls $sysfs) ]]
+	[[ -z $(ls "$sysfs") ]]
 	# Nothing refers to the netdev.
 	ip link add spare7 type dummy
 	ip link delete spare
@@ -468,7 +463,7 @@ racing() {
 		ip link add doomed type dummy
 		add smw1 doomed 2>/dev/null &
 		add smw2 doomed 2>/dev/null &
-		((i % 3)) || { wait; [[ $(wc -w <<<"$(ls $sysfs)") == 1 ]]; }
+		((i % 3)) || { wait; [[ $(wc -w <<<"$(ls "$sysfs")") == 1 ]]; }
 		ip link delete doomed
 		wait
 		until_true 5 link_gone smw1
@@ -480,7 +475,7 @@ module_removed() {
 	add smw0 eth0
 	add smw1 lo
 	modprobe -r smw
-	[[ -z $(ls $sysfs) && ! -e $debugfs ]]
+	[[ -z $(ls "$sysfs") && ! -e $debugfs ]]
 	modprobe smw
 }
 

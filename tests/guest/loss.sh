@@ -10,7 +10,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-counters=/sys/class/infiniband/$dev/ports/1/hw_counters
+counters=$sysfs/$dev/ports/1/hw_counters
 
 # wire WORDS: what netem makes of lo.
 wire() { tc qdisc replace dev lo root netem limit 100000 "$@"; }

@@ -9,13 +9,6 @@
 #	    10.79.0.1, fd79::1		     10.79.0.2, fd79::2
 
 path=$top/tools/pathtest
-sysfs=/sys/class/infiniband
-debugfs=/sys/kernel/debug/smw
-
-add() { rdma link add "$1" type smw netdev "$2"; }
-lacks_gid() { ! has_gid "$1" "$2"; }
-link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
-same_host() { echo "$2" >"$debugfs/$1/same_host"; }
 
 link_local() { # [NAMESPACE-COMMAND...] NETDEV: its fe80:: address
 	"${@:1:$#-1}" ip -6 -o addr show dev "${*: -1}" scope link | sed -n 's/.* \(fe80:[^/]*\).*/\1/p'

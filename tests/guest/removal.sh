@@ -41,7 +41,7 @@ ended() {
 # has_address DEVICE ADDRESS: without a process, since there are hundreds of rounds.
 has_address() {
 	local file gid want=$2
-	for file in "/sys/class/infiniband/$1/ports/1/gids"/{0..7}; do
+	for file in "$sysfs/$1/ports/1/gids"/{0..7}; do
 		read -r gid <"$file"
 		[[ $gid != "$want" ]] || return 0
 	done
@@ -134,7 +134,7 @@ remove() {
 		;;
 	3) quick rmmod smw ;;
 	esac
-	[[ ! -e /sys/class/infiniband/smw1 ]]
+	[[ ! -e $sysfs/smw1 ]]
 }
 
 # An application was told, could give everything back, and has ended.

@@ -40,7 +40,7 @@ with_rule() {
 	udevadm control --reload
 	new_link
 	[[ -e /sys/module/rdma_ucm ]]
-	udevadm info "/sys/class/infiniband/$dev" | tee "$scratch/info"
+	udevadm info "$sysfs/$dev" | tee "$scratch/info"
 	grep -q 'ID_RDMA_ROCE=1' "$scratch/info"
 }
 

@@ -108,7 +108,7 @@ removed_under_load() {
 	dd if=/dev/zero of="$disk" bs=64k count=100000 oflag=direct status=none 2>"$scratch/dd" &
 	sleep 0.5
 	timeout $((20 * slow)) rdma link delete "$dev"
-	[[ ! -e /sys/class/infiniband/$dev ]]
+	[[ ! -e $sysfs/$dev ]]
 	disconnect
 	wait $! || true
 }
