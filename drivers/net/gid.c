@@ -86,11 +86,13 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
 	return found;
 }
 
-bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address)
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex)
 {
 	const struct smw_gid *gid;
 	bool found = false;
 
+	if (smw_gid_is_link_local(address))
+		return smw_gid_lives(link, address, ifindex);
 	rcu_read_lock();
 	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address))
 		found |= ipv6_addr_equal(&gid->address, address);

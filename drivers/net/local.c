@@ -52,6 +52,10 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer,
 static bool connected(const struct smw_qp *qp, const struct smw_qp *peer,
 		      const struct smw_av *av)
 {
+	/* Whether two netdevs are on one wire only packets can tell. */
+	if (smw_av_is_link_local(av) && av->ifindex != qp->av.ifindex)
+		return false;
+
 	/* Pairs with the cmpxchg of modify: what is read below is of this state. */
 	switch (smp_load_acquire(&peer->state)) {
 	case IB_QPS_RTR:

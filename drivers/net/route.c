@@ -55,10 +55,9 @@ static bool is_on_netdev(struct net *net, const struct in6_addr *address, int if
 	return found;
 }
 
-/* A link-local address says nothing without its netdev: others may have it elsewhere. */
 static bool is_local_ipv6(struct net *net, const struct smw_av *av)
 {
-	if (ipv6_addr_type(&av->target) & IPV6_ADDR_LINKLOCAL)
+	if (smw_gid_is_link_local(&av->target))
 		return is_on_netdev(net, &av->target, av->ifindex);
 	return ipv6_chk_addr(net, &av->target, NULL, 0);
 }
@@ -73,8 +72,9 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 				   u32 *cookie)
 {
 	bool local = is_local_ipv6(link->net, av);
+	bool any_netdev = local && !smw_gid_is_link_local(&av->target);
 	struct flowi6 flow = {
-		.flowi6_oif = local ? 0 : av->ifindex,
+		.flowi6_oif = any_netdev ? 0 : av->ifindex,
 		.flowi6_proto = IPPROTO_UDP,
 		.saddr = av->source,
 		.daddr = av->target,

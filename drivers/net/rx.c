@@ -114,9 +114,16 @@ static void addresses(const struct sk_buff *skb, struct in6_addr *source,
 	}
 }
 
+/* The netdev that a packet came in by; of this host's own over IPv6, the address's. */
+static int came_by(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_IPV6) ? IP6CB(skb)->iif : skb->dev->ifindex;
+}
+
 /*
  * A connected queue pair listens to its peer's address alone (C9-49, A17.4.3), a
- * datagram queue pair to everyone who knows an address of its link.
+ * datagram queue pair to everyone who knows an address of its link. A link-local
+ * address counts on its own wire alone: another one may have the same.
  */
 static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
@@ -125,9 +132,11 @@ static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 
 	addresses(skb, &source, &target);
 	if (smw_qp_is_datagram(qp))
-		return smw_gid_exists(qp->link, &target);
-	return av && ipv6_addr_equal(&source, &av->target) &&
-	       ipv6_addr_equal(&target, &av->source);
+		return smw_gid_exists(qp->link, &target, came_by(skb));
+	if (!av || !ipv6_addr_equal(&source, &av->target) ||
+	    !ipv6_addr_equal(&target, &av->source))
+		return false;
+	return !smw_av_is_link_local(av) || came_by(skb) == av->ifindex;
 }
 
 /* The whole header of IPv6, or IPv4's where the last bytes of a GRH would be (A17.4.5). */
@@ -259,7 +268,7 @@ static u16 vlan_of(const struct smw_qp *qp, const struct sk_buff *skb)
 	if (!qp->is_kernel)
 		return SMW_VLAN_NONE;
 	addresses(skb, &source, &target);
-	return smw_gid_vlan(qp->link, &target, skb->dev->ifindex);
+	return smw_gid_vlan(qp->link, &target, came_by(skb));
 }
 
 /* Nothing answers a datagram, and it waits for nothing. */
@@ -376,17 +385,20 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 }
 
 /*
- * The address says whose it is; of links that have the same one, as link-local addresses
- * may be, the one that the packet came in by. This host's own packets come in by lo.
+ * The address says whose it is; of links that have the same one, the one that the packet
+ * came in by. This host's own packets come in by lo.
  */
 static struct smw_link *addressed_link(struct net *net, const struct sk_buff *skb)
 {
 	struct in6_addr source, target;
+	int ifindex = came_by(skb);
 	struct smw_link *link;
 
 	addresses(skb, &source, &target);
 	link = smw_sock_link(skb->dev);
-	return link && smw_gid_exists(link, &target) ? link : smw_sock_find(net, &target);
+	if (link && smw_gid_exists(link, &target, ifindex))
+		return link;
+	return smw_sock_find(net, &target, ifindex);
 }
 
 /* Each link has a queue pair of this number. */

@@ -151,13 +151,13 @@ struct smw_link *smw_sock_link(const struct net_device *netdev)
 	return NULL;
 }
 
-struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address)
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex)
 {
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link;
 
 	list_for_each_entry_rcu(link, &socks->links, sock_node)
-		if (smw_gid_exists(link, address))
+		if (smw_gid_exists(link, address, ifindex))
 			return link;
 	return NULL;
 }

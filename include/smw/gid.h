@@ -8,6 +8,19 @@
 
 #include <linux/in6.h>
 #include <smw/link.h>
+#include <smw/qp.h>
+
+/* Such an address says nothing without its netdev: others may have it elsewhere. */
+static inline bool smw_gid_is_link_local(const struct in6_addr *address)
+{
+	return (address->s6_addr32[0] & htonl(0xffc00000)) == htonl(0xfe800000);
+}
+
+/* Nor does a path to or from one. */
+static inline bool smw_av_is_link_local(const struct smw_av *av)
+{
+	return smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target);
+}
 
 /**
  * smw_gid_ifindex() - the netdev of an entry
@@ -51,13 +64,15 @@ int smw_gid_del(const struct ib_gid_attr *attr, void **context);
 bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int ifindex);
 
 /**
- * smw_gid_exists() - is this address the link's?
+ * smw_gid_exists() - is a packet to this address for the link?
  * @link: the link
  * @address: an address, an IPv4 one mapped into IPv6
+ * @ifindex: the netdev that it came in by, which has to be the address's own where
+ *           that is link-local
  *
  * Context: any.
  */
-bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address);
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex);
 
 /**
  * smw_gid_vlan() - the VLAN that an address of the link's is on

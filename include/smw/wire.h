@@ -59,12 +59,13 @@ struct smw_link *smw_sock_link(const struct net_device *netdev);
  * smw_sock_find() - the link of a namespace that has an address
  * @net: the namespace
  * @address: the address, an IPv4 one mapped into IPv6
+ * @ifindex: the netdev that counts for a link-local one
  *
  * Context: under rcu_read_lock().
  *
  * Return: the link, valid as long as that, or NULL.
  */
-struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address);
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex);
 
 /* Module start and end. */
 int smw_sock_init(void);

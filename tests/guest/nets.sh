@@ -44,12 +44,40 @@ same_link_local() {
 	until_true 10 has_gid smw1 fe80::77
 	until_true 10 has_gid smw5 fe80::77
 	until_true 10 has_gid smw6 "$(link_local in_far right)"
-	(ping_near fe80::77%near fe80::77%remote && ping_near fe80::77%left fe80::77%right) ||
-		status=$?
+	(ping_near fe80::77%near fe80::77%remote && ping_near fe80::77%left fe80::77%right &&
+		wires_apart "$(link_local in_far remote)" && own_apart) || status=$?
 	ip link delete left
 	ip -6 addr del fe80::77/64 dev near
 	return "$status"
 }
+
+# wires_apart ADDRESS: remote's, which right takes too. From there it is heard by left's
+# queue pairs alone. UC and UD, where nobody has to answer.
+wires_apart() {
+	local service near left
+	in_far ip -6 addr add "$1/64" dev right nodad
+	until_true 10 has_gid_on smw6 "$1" right || return 1
+	near=(-D smw1 -G "$(gid_on smw1 fe80::77 near)")
+	left=(-D smw5 -G "$(gid_on smw5 fe80::77 left)")
+	for service in uc ud; do
+		reaches $service smw6 "$(gid_on smw6 "$1" right)" "${left[@]}" &&
+			reaches $service smw2 "$(gid_on smw2 "$1" remote)" "${near[@]}" &&
+			not reaches $service smw6 "$(gid_on smw6 "$1" right)" "${near[@]}" || return 1
+	done
+}
+
+# To itself by packets, each of them.
+own_apart() {
+	local device status=0
+	for device in smw1 smw5; do
+		same_host $device 0
+		moves $device fe80::77 $device fe80::77 || status=1
+		same_host $device 1
+	done
+	return "$status"
+}
+
+reaches() { "$path" -x "$slow" -t "$1" -d "$2" -g "$3" "${@:4}" move; }
 
 # ping_near SERVER-ADDRESS AS-THE-CLIENT-SAYS-IT: the client in far.
 ping_near() {
