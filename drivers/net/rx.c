@@ -209,6 +209,16 @@ static bool must_wait(const struct smw_responder *rsp)
 }
 
 /*
+ * What waits takes the kernel's memory at a peer's word. A packet longer than any that
+ * is right, of up to 64 KiB, is refused when it comes again and need not wait.
+ */
+static bool may_wait(const struct smw_qp *qp, const struct smw_packet *packet)
+{
+	return skb_queue_len(&qp->responder.backlog) < BACKLOG_MAX &&
+	       packet->payload_len <= qp->mtu;
+}
+
+/*
  * Responses leave in the order of their requests, so what comes while a READ
  * is being answered waits. Returns true where the packet was kept.
  */
@@ -223,7 +233,7 @@ static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
 		execute_request(qp, arrival);
 		if (rsp->stream)
 			smw_work_note(qp, SMW_NOTE_STREAM);
-	} else if (skb_queue_len(&rsp->backlog) < BACKLOG_MAX) {
+	} else if (may_wait(qp, &arrival->packet)) {
 		/* A borrowed route must not outlive this softirq. */
 		skb_dst_drop(arrival->skb);
 		__skb_queue_tail(&rsp->backlog, arrival->skb);

@@ -15,6 +15,7 @@ of a bystander are never touched.
     packets_answer.py    responses, to a queue pair that asked
     packets_uc.py        a UC queue pair, which drops in silence
     packets_ud.py        a UD queue pair, which listens to everyone
+    packets_wait.py      requests that come while a READ is answered
     packets_source.py    an address that goes, under those who send from it
     packets_mad.py       management datagrams, for the RDMA core's connection manager
 """
@@ -36,6 +37,7 @@ import packets_replay
 import packets_source
 import packets_uc
 import packets_ud
+import packets_wait
 import wire as w
 from target import CLEAN, LENGTH, Device, Target
 
@@ -121,8 +123,8 @@ class Suite:
 
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
-                     packets_flush, packets_answer, packets_uc, packets_ud, packets_source,
-                     packets_mad):
+                     packets_flush, packets_answer, packets_uc, packets_ud, packets_wait,
+                     packets_source, packets_mad):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')
