@@ -5,6 +5,8 @@
 #include <kunit/test.h>
 #include <linux/scatterlist.h>
 
+#include <smw/mr.h>
+
 #include "verbs_env.h"
 
 #define FAST_PAGES	4
@@ -233,6 +235,83 @@ static void fast_reg__remote_invalidate(struct kunit *test)
 	ib_dereg_mr(mr);
 }
 
+/* Keys that no request of a queue pair's may invalidate, its own region aside. */
+enum wrong_key {
+	WRONG_BYTE,
+	WRONG_INDEX,
+	OTHER_DOMAIN,
+	ALL_MEMORY,
+	ALL_MEMORY_FOR_PEERS,
+	WRONG_KEYS
+};
+
+static u32 wrong_key(struct kunit *test, enum wrong_key which, const struct ib_mr *good,
+		     const struct ib_pd *other)
+{
+	struct verbs_world *world = test->priv;
+
+	switch (which) {
+	case WRONG_BYTE:
+		return good->rkey ^ 1;
+	case WRONG_INDEX:
+		return good->rkey ^ 0x5a5a00;
+	case OTHER_DOMAIN:
+		return other->local_dma_lkey;
+	case ALL_MEMORY:
+		return world->pd->local_dma_lkey;
+	default:
+		return world->pd->unsafe_global_rkey;
+	}
+}
+
+static void invalidate_wrong(struct kunit *test, enum wrong_key which, bool by_peer)
+{
+	struct verbs_world *world = test->priv;
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_mr *good = fast_make(test, &ends[1]);
+	struct ib_pd *other = ib_alloc_pd(world->device, 0);
+	struct ib_send_wr wr = {
+		.opcode = by_peer ? IB_WR_SEND_WITH_INV : IB_WR_LOCAL_INV,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	do_local(test, &ends[1], IB_WR_REG_MR, good);
+	wr.ex.invalidate_rkey = wrong_key(test, which, good, other);
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 1));
+	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[!by_peer].qp, &wr, NULL));
+	wc = verbs_expect_wc(test, &ends[1]);
+	KUNIT_EXPECT_EQ_MSG(test, wc.status,
+			    by_peer ? IB_WC_REM_INV_REQ_ERR : IB_WC_MW_BIND_ERR,
+			    "key %d", which);
+	/* All that was usable still is. */
+	KUNIT_EXPECT_TRUE(test, smw_mr_of(good)->live);
+	KUNIT_EXPECT_TRUE(test, smw_mr_of(other->__internal_mr)->live);
+	KUNIT_EXPECT_TRUE(test, smw_mr_of(world->pd->__internal_mr)->live);
+	ib_dereg_mr(good);
+	ib_dealloc_pd(other);
+	verbs_ends_free(test);
+}
+
+static void fast_reg__wrong_keys(struct kunit *test)
+{
+	int which;
+
+	for (which = 0; which < WRONG_KEYS; which++) {
+		invalidate_wrong(test, which, false);
+		invalidate_wrong(test, which, true);
+	}
+}
+
+static void fast_reg__wrong_keys_by_packets(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+
+	smw_link_of(world->device)->same_host = false;
+	fast_reg__wrong_keys(test);
+}
+
 static struct kunit_case fast_reg_cases[] = {
 	KUNIT_CASE(fast_reg__by_key),
 	KUNIT_CASE(fast_reg__ends),
@@ -242,6 +321,8 @@ static struct kunit_case fast_reg_cases[] = {
 	KUNIT_CASE(fast_reg__refused),
 	KUNIT_CASE(fast_reg__once),
 	KUNIT_CASE(fast_reg__remote_invalidate),
+	KUNIT_CASE(fast_reg__wrong_keys),
+	KUNIT_CASE(fast_reg__wrong_keys_by_packets),
 	{}
 };
 

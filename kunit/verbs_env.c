@@ -77,6 +77,17 @@ static void end_free(struct verbs_end *end)
 		ib_destroy_srq(end->srq);
 	if (!IS_ERR_OR_NULL(end->cq))
 		ib_destroy_cq(end->cq);
+	end->qp = NULL;
+	end->srq = NULL;
+	end->cq = NULL;
+}
+
+void verbs_ends_free(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+
+	end_free(&world->ends[0]);
+	end_free(&world->ends[1]);
 }
 
 void verbs_to_init(struct kunit *test, struct ib_qp *qp)
@@ -110,11 +121,12 @@ void verbs_to_rtr(struct kunit *test, struct ib_qp *qp, u32 peer)
 		},
 	};
 
+	int mask = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN;
+
+	if (qp->qp_type == IB_QPT_RC)
+		mask |= IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER;
 	rdma_ah_set_grh(&attr.ah_attr, &world->gid, 0, world->gid_index, 1, 0);
-	KUNIT_ASSERT_EQ(test, 0,
-			ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_AV |
-				     IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-				     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER));
+	KUNIT_ASSERT_EQ(test, 0, ib_modify_qp(qp, &attr, mask));
 }
 
 void verbs_to_rts(struct kunit *test, struct ib_qp *qp)
@@ -128,10 +140,12 @@ void verbs_to_rts(struct kunit *test, struct ib_qp *qp)
 		.rnr_retry = 7,
 	};
 
-	KUNIT_ASSERT_EQ(test, 0,
-			ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_TIMEOUT |
-				     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
-				     IB_QP_MAX_QP_RD_ATOMIC));
+	int mask = IB_QP_STATE | IB_QP_SQ_PSN;
+
+	if (qp->qp_type == IB_QPT_RC)
+		mask |= IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+			IB_QP_MAX_QP_RD_ATOMIC;
+	KUNIT_ASSERT_EQ(test, 0, ib_modify_qp(qp, &attr, mask));
 }
 
 void verbs_connect(struct kunit *test)
@@ -168,8 +182,7 @@ void verbs_world_exit(struct kunit *test)
 	if (!world || !world->device)
 		return;
 	smw_link_of(world->device)->same_host = true;
-	end_free(&world->ends[0]);
-	end_free(&world->ends[1]);
+	verbs_ends_free(test);
 	if (!IS_ERR_OR_NULL(world->pd))
 		ib_dealloc_pd(world->pd);
 	ib_device_put(world->device);

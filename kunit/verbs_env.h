@@ -76,6 +76,9 @@ void verbs_world_exit(struct kunit *test);
 /* The usual ends, for cases that need no others: RC, connected, in RTS. */
 struct verbs_end *verbs_ends_make(struct kunit *test);
 
+/* For cases that make them again; the buffers stay. */
+void verbs_ends_free(struct kunit *test);
+
 /* An end's buffer from its start. */
 struct ib_sge verbs_sge(struct kunit *test, const struct verbs_end *end, u32 length);
 
