@@ -13,6 +13,7 @@ from target import CLEAN, LENGTH, MTU, SENT_PSN
 
 READ, ADD, SWAP, WRITE = (e.IBV_WR_RDMA_READ, e.IBV_WR_ATOMIC_FETCH_AND_ADD,
                           e.IBV_WR_ATOMIC_CMP_AND_SWP, e.IBV_WR_RDMA_WRITE)
+ATOMIC_WRITE = 15       # which not every pyverbs knows
 OK, BAD = e.IBV_WC_SUCCESS, e.IBV_WC_BAD_RESP_ERR
 LONG = 2 * MTU + 100
 READS = (w.READ_FIRST, w.READ_MIDDLE, w.READ_LAST, w.READ_ONLY)
@@ -36,6 +37,15 @@ def cases(s):
             ('data for a READ of none', 0, [(w.READ_ONLY, 4)])):
         s.case(name, lambda n=length, a=answers: answered(
             s, READ, n, [response(s, op, i, size) for i, (op, size) in enumerate(a)], BAD))
+    for name, answers, want in (
+            ('answered well', [(w.READ_ONLY, 0)], OK),
+            ('data in the answer', [(w.READ_ONLY, 8)], BAD),
+            ('one word of data', [(w.READ_ONLY, 4)], BAD),
+            ('an answer that does not end', [(w.READ_FIRST, 0)], BAD),
+            ('an answer of a packet', [(w.READ_MIDDLE, MTU)], BAD)):
+        s.case(f'an ATOMIC WRITE, {name}', lambda a=answers, want=want: answered(
+            s, ATOMIC_WRITE, 8, [response(s, op, 0, size) for op, size in a], want))
+    s.case('an ATOMIC WRITE, an atomic acknowledgment', lambda: not_an_answer(s))
     s.case('READ responses of every order of opcodes', lambda: orders(s))
     s.case('what does not answer the request', lambda: beside(s))
     s.case('ACKs do not complete a READ or an atomic', lambda: acks(s))
@@ -86,7 +96,8 @@ def ask(s, opcode, length, **how):
     t.fresh(sends=True, **how)
     t.post(opcode, length)
     return s.wire.wait_for({READ: w.READ_REQUEST, ADD: w.FETCH_ADD, SWAP: w.CMP_SWAP,
-                            WRITE: w.WRITE_ONLY, e.IBV_WR_SEND: w.SEND_ONLY}[opcode])
+                            WRITE: w.WRITE_ONLY, e.IBV_WR_SEND: w.SEND_ONLY,
+                            ATOMIC_WRITE: w.ATOMIC_WRITE}[opcode])
 
 
 def outside_wrong(t, length):
@@ -108,6 +119,19 @@ def answered(s, opcode, length, answers, want):
     if want == OK and opcode == READ and t.local.read(length, 0) != read_bytes():
         return 'not the data that was sent'
     return outside_wrong(t, length)
+
+
+def not_an_answer(s):
+    """To an ATOMIC WRITE; the good one still is."""
+    t = s.target
+    ask(s, ATOMIC_WRITE, 8)
+    s.wire.send(atomic_ack(s)())
+    if not t.silent() or t.ended():
+        return 'it was taken for an answer'
+    s.wire.send(response(s, w.READ_ONLY, 0, 0)())
+    s.wire.settle()
+    status = t.completion()
+    return f'status {status}' if status != OK else outside_wrong(t, 0)
 
 
 def orders(s):
@@ -168,7 +192,7 @@ def beside(s):
 
 def acks(s):
     t = s.target
-    for opcode in READ, ADD, SWAP:
+    for opcode in READ, ADD, SWAP, ATOMIC_WRITE:
         ask(s, opcode, 8)
         for n in range(20):
             s.wire.send(ack(s, psn=SENT_PSN + n % 3)())

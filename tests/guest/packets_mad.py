@@ -30,6 +30,15 @@ def cases(s):
            lambda: leaves_nothing(s, lambda: [
                say(s, rng.randbytes(232), attribute=attribute)
                for attribute in range(REQ - 1, APR + 3) for _ in range(20)]))
+    s.case('MAD: of every length', lambda: leaves_nothing(s, lambda: [
+        say_cut(s, length, kind=kind, attribute=attribute)
+        for length in (*range(0, 300, 4), 508, 1024, 1400)
+        for kind, attribute in ((CLASS_CM, REQ), (CLASS_CM, DREQ), (3, 0x35), (0x30, 1))]))
+    s.case('MAD: segments of longer ones, in all orders', lambda: leaves_nothing(
+        s, lambda: segments(s, rng)))
+    s.case('MAD: by opcodes of RC and UC, to queue pairs 0 and 1', lambda: leaves_nothing(
+        s, lambda: [s.wire.send(w.bth(op, qpn, 1) + w.deth(GSI_QKEY, 1) + mad(b''))
+                    for op in range(256) for qpn in (0, 1)]))
     s.case('MAD: a request for a service that nobody has', lambda: rejected(s))
     s.case('MAD: messages of connections that are not there', lambda: leaves_nothing(
         s, lambda: [say(s, struct.pack('>II', rng.choice([0, 1, 2, rng.randrange(1 << 32)]),
@@ -45,6 +54,25 @@ def mad(content, kind=CLASS_CM, version=2, method=METHOD_SEND, attribute=REQ, ti
     tid = random.randrange(1 << 64) if tid is None else tid
     head = struct.pack('>BBBBHHQHHI', 1, kind, version, method, 0, 0, tid, attribute, 0, 0)
     return (head + content).ljust(256, b'\0')
+
+
+def say_cut(s, length, **how):
+    """One that is shorter or longer than any."""
+    content = mad(b'', **how)[:length].ljust(length, b'\0')
+    s.wire.send(datagram(s.target, qpn=GSI, qkey=GSI_QKEY, payload=content))
+
+
+def segments(s, rng):
+    """Reliable multi-packet protocol: of the subnet administration's class, and a vendor's."""
+    for kind, method in ((3, 0x12), (3, 0x92), (0x30, 3), (0x4f, 0x81)):
+        for _ in range(60):
+            rmpp = struct.pack('>BBBBII', rng.choice([0, 1, 1, 1, 2]),
+                               rng.choice([0, 1, 1, 2, 3, 4, 5]),
+                               rng.randrange(8), rng.choice([0, 0, 1, 118, 255]),
+                               rng.choice([0, 1, 2, 3, 1 << 31, 0xffffffff]),
+                               rng.choice([0, 1, 20, 220, 4096, 0x7fffffff, 0xffffffff]))
+            say(s, rmpp + rng.randbytes(220), kind=kind, method=method,
+                tid=rng.choice([1, 2, 3]))
 
 
 def say(s, content, source=None, **how):
