@@ -86,6 +86,8 @@ struct fire {
 	bool two_devices;
 	struct rdma_buf region;
 	uint8_t *snapshot;
+	uint8_t *elsewhere;	/* other memory for the region */
+	struct ibv_pd *other_pd; /* another domain for it */
 	struct fire_lane lane[FIRE_LANES];
 	struct fire_target target[FIRE_LANES];
 	unsigned int num_targets;

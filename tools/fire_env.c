@@ -80,7 +80,10 @@ void fire_open(struct fire *f, const struct fire_way *way)
 	rdma_buf_create(&f->region, f->lane[0].owner.pd, FIRE_REGION,
 			REGION_OFF, FIRE_RIGHTS);
 	f->snapshot = malloc(FIRE_REGION);
-	check(f->snapshot, "malloc");
+	f->elsewhere = malloc(FIRE_REGION);
+	check(f->snapshot && f->elsewhere, "malloc");
+	f->other_pd = ibv_alloc_pd(f->dev.ctx);
+	check(f->other_pd, "ibv_alloc_pd");
 	open_targets(f, way);
 }
 
@@ -91,6 +94,7 @@ void fire_close(struct fire *f)
 			check_errno(ibv_dealloc_mw(f->target[i].mw), 0,
 				    "ibv_dealloc_mw");
 	rdma_buf_destroy(&f->region);
+	check_errno(ibv_dealloc_pd(f->other_pd), 0, "ibv_dealloc_pd");
 	/* The first one's protection domain is everybody's. */
 	for (unsigned int i = FIRE_LANES; i-- > 0;) {
 		rdma_buf_destroy(&f->lane[i].local);
@@ -100,6 +104,7 @@ void fire_close(struct fire *f)
 	if (f->two_devices)
 		rdma_dev_close(&f->peer_dev);
 	rdma_dev_close(&f->dev);
+	free(f->elsewhere);
 	free(f->snapshot);
 }
 

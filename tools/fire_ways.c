@@ -157,6 +157,21 @@ static void by_rereg(struct fire *f, struct fire_target *t)
 		    "ibv_rereg_mr");
 }
 
+/* The old memory is no region's any more, whoever writes to the new one. */
+static void by_rereg_memory(struct fire *f, struct fire_target *t)
+{
+	(void)t;
+	check_errno(rdma_rereg_mr(f->region.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
+				  f->elsewhere, FIRE_REGION, 0), 0, "ibv_rereg_mr");
+}
+
+static void by_rereg_domain(struct fire *f, struct fire_target *t)
+{
+	(void)t;
+	check_errno(rdma_rereg_mr(f->region.mr, IBV_REREG_MR_CHANGE_PD, f->other_pd, NULL, 0,
+				  0), 0, "ibv_rereg_mr");
+}
+
 const struct fire_way fire_ways[] = {
 	{ "type1.zero-length-bind", "ibv_bind_mw(3)", 1, by_zero_bind, true, 0 },
 	{ "type1.rebind", "ibv_bind_mw(3)", 1, by_rebind, true, 0 },
@@ -169,6 +184,8 @@ const struct fire_way fire_ways[] = {
 	{ "type2.qp-destroy", "o10-2.2.5", 2, by_qp_destroy, false, 0 },
 	{ "region.dereg", "ibv_dereg_mr(3)", 0, by_dereg, true, 0 },
 	{ "region.rereg", "ibv_rereg_mr(3)", 0, by_rereg, true, 0 },
+	{ "region.rereg-memory", "ibv_rereg_mr(3)", 0, by_rereg_memory, true, 0 },
+	{ "region.rereg-domain", "ibv_rereg_mr(3)", 0, by_rereg_domain, true, 0 },
 };
 
 const size_t fire_num_ways = ARRAY_SIZE(fire_ways);

@@ -3,6 +3,8 @@
 #include "qp_env.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 /* Is there a completion event now, or within @ms? */
 static bool notified(struct rdma_end *end, int ms)
@@ -181,6 +183,62 @@ static void resize(long arg)
 	qp_close(&e);
 }
 
+struct resizer {
+	struct ibv_cq *cq;
+	bool stop;
+	unsigned long done;
+};
+
+static void *resize_always(void *arg)
+{
+	struct resizer *r = arg;
+	unsigned int seed = (unsigned int)ktap_opt.seed;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED))
+		if (!ibv_resize_cq(r->cq, 64 + rand_r(&seed) % 3000))
+			__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+#define BATCH	50
+
+/* Fill it with some completions, and see that each comes once, in order. */
+static void post_and_poll(struct qp_env *e, uint64_t first)
+{
+	struct rdma_wr w[BATCH];
+	struct ibv_wc wc;
+
+	for (size_t i = 0; i < BATCH; i++) {
+		qp_build(e, &w[i], QP_WRITE, 0, 64);
+		w[i].wr.wr_id = first + i;
+		rdma_post(&e->a, rdma_wr_chain(&w[i], 1));
+	}
+	for (size_t i = 0; i < BATCH; i++)
+		qp_expect_wc(e->a.scq, &wc, first + i, IBV_WC_SUCCESS, "a write");
+}
+
+static void resize_polled(long arg)
+{
+	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 100;
+	struct resizer r = { .stop = false };
+	pthread_t thread;
+	struct qp_env e;
+
+	(void)arg;
+	qp_open(&e, NULL, 4096);
+	if (ibv_resize_cq(e.a.scq, 100) == EOPNOTSUPP)
+		ktap_skip("CQs cannot be resized");
+	r.cq = e.a.scq;
+	check(!pthread_create(&thread, NULL, resize_always, &r), "pthread_create");
+	for (unsigned long i = 0; i < rounds; i++)
+		post_and_poll(&e, i * BATCH);
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ktap_note("%lu times resized", r.done);
+	check(r.done >= rounds / 10, "it was resized meanwhile");
+	qp_close(&e);
+}
+
 /* One CQ for both queues of both ends. */
 static void shared(long arg)
 {
@@ -253,6 +311,8 @@ void qp_cq_cases(void)
 		 QP_WRITE_IMM, 0, "cq.notify-solicited-long-write-imm");
 	ktap_add("overrun -> CQ_ERR event", overrun, 0, 0, "cq.overrun");
 	ktap_add("ibv_resize_cq(3)", resize, 0, 0, "cq.resize");
+	ktap_add("ibv_resize_cq(3), polled by another thread", resize_polled, 0, 90,
+		 "cq.resize-polled");
 	ktap_add("ibv_create_qp(3)", shared, 0, 0, "cq.shared");
 	ktap_add("ibv_destroy_cq(3): EBUSY", busy, 0, 0, "cq.busy");
 }

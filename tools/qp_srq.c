@@ -2,6 +2,8 @@
 /* Shared receive queues: two queue pairs of one responder take from one queue. */
 #include "qp_env.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define PAIRS	2
@@ -212,6 +214,56 @@ static void resized(long arg)
 	close_shared(&s);
 }
 
+struct resizer {
+	struct shared *s;
+	bool stop;
+	unsigned long done;
+};
+
+/* Sizes and limits, one after the other; some are too small for what is in it. */
+static void *resize_always(void *arg)
+{
+	unsigned int seed = (unsigned int)ktap_opt.seed;
+	struct resizer *r = arg;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
+		struct ibv_srq_attr limit = { .srq_limit = rand_r(&seed) % 4 };
+
+		if (!resize(r->s, 4 + rand_r(&seed) % 500))
+			__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
+		ibv_modify_srq(r->s->srq, &limit, IBV_SRQ_LIMIT);
+	}
+	return NULL;
+}
+
+/* While one thread resizes, each receive is taken once, in order. */
+static void resized_in_use(long arg)
+{
+	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 300;
+	struct resizer r = { .stop = false };
+	uint64_t posted = 0, sent = 0;
+	pthread_t thread;
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	r.s = &s;
+	check(!pthread_create(&thread, NULL, resize_always, &r), "pthread_create");
+	for (unsigned long i = 0; i < rounds; i++) {
+		while (posted < sent + WR && !try_recv(&s, posted))
+			posted++;
+		while (sent < posted - posted % 3) {
+			send_to(&s, sent % PAIRS, sent);
+			sent++;
+		}
+	}
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ktap_note("%lu times resized, %lu messages", r.done, (unsigned long)sent);
+	check(r.done >= rounds / 10, "it was resized meanwhile");
+	close_shared(&s);
+}
+
 static void full(long arg)
 {
 	struct ibv_srq_attr attr;
@@ -356,6 +408,7 @@ void qp_srq_cases(void)
 		 "srq.two-takers.uc");
 	ktap_add("ibv_modify_srq(3): limit", limit, 0, 0, "srq.limit");
 	ktap_add("ibv_modify_srq(3): IBV_SRQ_MAX_WR", resized, 0, 30, "srq.resize");
+	ktap_add("ibv_modify_srq(3), in use", resized_in_use, 0, 90, "srq.resize-in-use");
 	ktap_add("ibv_post_srq_recv(3): ENOMEM", full, 0, 30, "srq.full");
 	ktap_add("9.7.5.2.8: RNR", not_ready, 0, 0, "srq.rnr");
 	ktap_add("ibv_get_async_event(3): last WQE reached", last_wqe, 0, 0, "srq.last-wqe");

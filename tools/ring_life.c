@@ -21,6 +21,7 @@
 struct life {
 	struct rdma_dev dev;
 	struct ibv_pd *pd;
+	struct ibv_pd *other_pd;	/* where a region goes now and then */
 	struct rdma_end ends[QPS];
 	pthread_mutex_t path_lock;
 	struct ibv_mr *mrs[KEYS];
@@ -109,6 +110,23 @@ static void change_state(struct actor *a)
 	connect_again(l, i);
 }
 
+/* EBUSY where a window is bound. The key changes with the memory. */
+static void change_region(struct actor *a, struct ibv_mr *mr)
+{
+	struct life *l = a->life;
+	int usual = RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
+	int flags = (int)draw(a, 8);
+	uint8_t *addr = l->memory + draw(a, MEMORY / 2);
+	size_t length = 1 + draw(a, MEMORY / 2);
+
+	if (rdma_rereg_mr(mr, flags, draw(a, 4) ? l->pd : l->other_pd, addr, length,
+			  draw(a, 4) ? usual : (int)draw(a, 32)) ||
+	    !(flags & IBV_REREG_MR_CHANGE_TRANSLATION))
+		return;
+	mr->addr = addr;
+	mr->length = length;
+}
+
 static void replace_region(struct actor *a)
 {
 	struct life *l = a->shared;
@@ -116,9 +134,8 @@ static void replace_region(struct actor *a)
 	size_t off = draw(a, MEMORY / 2);
 	struct ibv_mr *fresh;
 
-	if (draw(a, 3) == 0) {
-		ibv_rereg_mr(l->mrs[i], IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-			     (int)draw(a, 32));
+	if (draw(a, 2) == 0) {
+		change_region(a, l->mrs[i]);
 		return;
 	}
 	/* EBUSY where a window is bound: it is kept, under a key of no one */
@@ -257,8 +274,9 @@ static void life_open(struct life *l)
 	conf.cqe = 4096;
 	rdma_dev_open(&l->dev, ktap_opt.device, ktap_opt.gid_index);
 	l->pd = ibv_alloc_pd(l->dev.ctx);
+	l->other_pd = ibv_alloc_pd(l->dev.ctx);
 	l->memory = calloc(1, MEMORY);
-	check(l->pd && l->memory, "a PD and memory");
+	check(l->pd && l->other_pd && l->memory, "PDs and memory");
 	for (size_t i = 0; i < QPS; i++)
 		rdma_end_create(&l->ends[i], &l->dev, l->pd, &conf);
 	for (size_t i = 0; i < QPS; i += 2)
