@@ -115,6 +115,49 @@ cm_pair() {
 	grep -q 'return status 0' "$scratch/client"
 }
 
+# ---- a bond here and a bridge in far, with two wires between them ----
+#
+#	init_net			namespace "far"
+#	  bond0: smw3 = legs		  bridge0: smw4
+#	    leg1 <---------- veth ------>   port1
+#	    leg2 <---------- veth ------>   port2
+
+leg_up() {
+	ip link add "$1" type veth peer name "$2" netns far
+	ip link set "$1" master bond0
+	in_far ip link set "$2" master bridge0
+	in_far ip link set "$2" up
+}
+
+# Refused until the bond has seen that the leg is up.
+make_active() { ip link set bond0 type bond active_slave "$1"; }
+active_leg() { cat /sys/class/net/bond0/bonding/active_slave; }
+active_leg_is() { [[ $(active_leg) == "$1" ]]; }
+
+bond_up() {
+	modprobe bonding max_bonds=0
+	ip link add bond0 type bond mode active-backup miimon 50
+	in_far ip link add bridge0 type bridge forward_delay 0
+	leg_up leg1 port1
+	leg_up leg2 port2
+	sysctl -qw net.ipv6.conf.bond0.accept_dad=0
+	in_far sysctl -qw net.ipv6.conf.bridge0.accept_dad=0
+	ip addr add 10.82.0.1/24 dev bond0
+	in_far ip addr add 10.82.0.2/24 dev bridge0
+	ip link set bond0 up
+	in_far ip link set bridge0 up
+	ip addr add fd82::1/64 dev bond0 nodad
+	in_far ip addr add fd82::2/64 dev bridge0 nodad
+	until_true 10 active_leg_is leg1
+	add smw3 bond0
+	in_far rdma link add smw4 type smw netdev bridge0
+	until_true 10 has_gid smw3 10.82.0.1
+	until_true 10 has_gid smw4 10.82.0.2
+	until_true 10 has_gid smw3 fd82::1
+	until_true 10 has_gid smw4 fd82::2
+	until_true 10 link_is_active smw3
+}
+
 case_of() {
 	local start=$EPOCHREALTIME
 	check "$1" with_end "${@:2}"
