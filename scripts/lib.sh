@@ -12,6 +12,15 @@ say() { printf '== %s\n' "$*" >&2; }
 warn() { printf '%s: warning: %s\n' "${0##*/}" "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
+# usage TEXT [WORD]: for a script that was asked for help, or that does not know WORD.
+usage() {
+	case ${2:-} in
+	-h | --help) printf 'usage: %s\n' "$1"; exit 0 ;;
+	esac
+	printf 'usage: %s\n' "$1" >&2
+	exit 2
+}
+
 # with_progress LABEL LOG COMMAND...: run COMMAND with its output in LOG; a line
 # every ten seconds says that it is alive and what it did last.
 with_progress() {
