@@ -7,7 +7,6 @@ SERIES := 6.12
 KDIR ?= $(shell ls -d /lib/modules/$(SERIES).*/build 2>/dev/null | sort -V | tail -n 1)
 DESTDIR ?=
 PREFIX ?= /usr/local
-SUDO :=
 
 MAKEFLAGS += --no-print-directory
 
@@ -80,7 +79,7 @@ kunit: ## KUnit in the debug guest
 	@scripts/check kunit
 
 compare: ## smw and rdma_rxe in one boot: bandwidth and latency, as ratios
-	@scripts/vm/run --build --name compare --timeout 1200 -- bash tests/guest/run compare
+	@scripts/compare
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -17,11 +17,11 @@ answers() {
 	bad=1
 }
 
-for script in build check demo soak static vm/pair vm/run kernel/{debug,kcsan,stock,stock-headers,tools}; do
+for script in build check compare demo soak static vm/pair vm/run kernel/{debug,kcsan,stock,stock-headers,tools}; do
 	answers 0 "$script" --help
 	answers 2 "$script" --no-such-option
 done
-for script in build check demo soak static kernel/{debug,kcsan,stock,stock-headers,tools}; do
+for script in build check compare demo soak static kernel/{debug,kcsan,stock,stock-headers,tools}; do
 	answers 2 "$script" no-such-word
 done
 answers 2 build
