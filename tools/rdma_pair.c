@@ -107,7 +107,7 @@ void rdma_dev_open(struct rdma_dev *dev, const char *name, int gid_index)
 	memset(dev, 0, sizeof(*dev));
 	if (!device)
 		rdma_die("no RDMA device %s%s", name ? "named " : "",
-			 name ? name : "whose name begins with smw");
+			 name ? name : "whose name begins with smw (choose one with -d)");
 	dev->ctx = ibv_open_device(device);
 	if (!dev->ctx)
 		rdma_die("cannot open %s: %s", ibv_get_device_name(device),
