@@ -113,7 +113,7 @@ static void change_state(struct actor *a)
 /* EBUSY where a window is bound. The key changes with the memory. */
 static void change_region(struct actor *a, struct ibv_mr *mr)
 {
-	struct life *l = a->life;
+	struct life *l = a->shared;
 	int usual = RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND;
 	int flags = (int)draw(a, 8);
 	uint8_t *addr = l->memory + draw(a, MEMORY / 2);
