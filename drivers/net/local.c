@@ -16,12 +16,14 @@ static atomic_t address_generation = ATOMIC_INIT(1);
 
 void smw_carrier_changed(void)
 {
-	atomic_inc(&address_generation);
+	/* Pairs with the acquire below: who sees the new number sees what changed. */
+	atomic_fetch_inc_release(&address_generation);
 }
 
 u32 smw_carrier_generation(void)
 {
-	return atomic_read(&address_generation);
+	/* Pairs with the release above: what is looked at now is as new as the number. */
+	return atomic_read_acquire(&address_generation);
 }
 
 /* Is the address still one that the wire would carry packets from? */
