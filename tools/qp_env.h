@@ -16,6 +16,7 @@
 
 #define QP_TAG_A	0x80	/* pattern of a's memory */
 #define QP_TAG_B	0x00	/* pattern of b's memory */
+#define QP_QUIET_MS	200	/* an event that has not come by then does not come */
 #define QP_REGION_RIGHTS (RDMA_ALL_REMOTE | IBV_ACCESS_LOCAL_WRITE)
 
 enum qp_op { QP_SEND, QP_SEND_IMM, QP_WRITE, QP_WRITE_IMM, QP_READ, QP_CAS,

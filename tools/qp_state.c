@@ -415,8 +415,6 @@ static void drain(long arg)
 	qp_close(&e);
 }
 
-/* How long an event that must not come is waited for. */
-#define QUIET_MS 200
 /* Bytes of a READ that is not over when the next call is made. */
 #define LONG_READ (16 << 20)
 
@@ -430,7 +428,7 @@ static void drain_again(long arg)
 	to_drained(&e);
 	check_errno(rdma_to_state(&e.a, IBV_QPS_RTS), 0, "back to RTS");
 	check_errno(rdma_to_state(&e.a, IBV_QPS_SQD), 0, "to SQD, nothing asked for");
-	check(!rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp, QUIET_MS),
+	check(!rdma_wait_event(&e.dev, IBV_EVENT_SQ_DRAINED, e.a.qp, QP_QUIET_MS),
 	      "no event comes");
 	qp_close(&e);
 }
@@ -480,7 +478,7 @@ static void established(long arg)
 	      "IBV_EVENT_COMM_EST comes");
 	rdma_post(&e.a, rdma_wr_chain(&w, 1));
 	qp_expect(e.a.scq, w.wr.wr_id, IBV_WC_SUCCESS, "one more");
-	check(!rdma_wait_event(&e.dev, IBV_EVENT_COMM_EST, e.b.qp, QUIET_MS),
+	check(!rdma_wait_event(&e.dev, IBV_EVENT_COMM_EST, e.b.qp, QP_QUIET_MS),
 	      "it comes once");
 	qp_close(&e);
 }

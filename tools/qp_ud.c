@@ -292,6 +292,26 @@ static void no_such_qp(long arg)
 	ud_close(&u);
 }
 
+/* A datagram that comes in RTR arrives, and establishes nothing (IBTA 11.6.3.2). */
+static void not_established(long arg)
+{
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	check_errno(rdma_to_state(&u.e.b, IBV_QPS_RESET), 0, "to RESET");
+	check_errno(rdma_to_init(&u.e.b), 0, "to INIT");
+	check_errno(rdma_to_rtr(&u.e.b, 0, 0), 0, "to RTR");
+	qp_fill(&u.e);
+	ud_recv(&u, RECV_ID, 0, 64);
+	ud_send(&u, 0, 64, UD_QKEY);
+	ud_expect(&u, RECV_ID, 0, 0, 64, NULL);
+	check(!rdma_wait_event(&u.e.dev, IBV_EVENT_COMM_EST, u.e.b.qp, QP_QUIET_MS),
+	      "IBV_EVENT_COMM_EST does not come");
+	check_errno(rdma_to_rts(&u.e.b), 0, "to RTS");
+	ud_close(&u);
+}
+
 /* A connected queue pair takes no datagram, and does not notice. */
 static void to_connected(long type)
 {
@@ -707,4 +727,6 @@ void qp_ud_cases(void)
 	ktap_add("shared receive queue", shared_receives, 0, 0, "ud.srq");
 	ktap_add("ibv_req_notify_cq(3)", solicited, 0, 0, "ud.solicited");
 	ktap_add("ibv_modify_qp(3)", attributes, 0, 0, "ud.attributes");
+	ktap_add("ibv_get_async_event(3): no IBV_EVENT_COMM_EST", not_established, 0, 0,
+		 "ud.not-established");
 }

@@ -145,7 +145,9 @@ void smw_responder_accepted(struct smw_qp *qp)
 {
 	struct smw_responder *rsp = &qp->responder;
 
-	if (likely(smw_qp_state(qp) != IB_QPS_RTR) || rsp->established)
+	/* Datagrams establish nothing. */
+	if (likely(smw_qp_state(qp) != IB_QPS_RTR) || rsp->established ||
+	    smw_qp_is_datagram(qp))
 		return;
 	rsp->established = true;
 	smw_qp_event(qp, IB_EVENT_COMM_EST);
