@@ -21,9 +21,13 @@
  *  - A hold is taken and dropped in one section with bottom halves disabled,
  *    which is at most one turn of work (SMW_TURN_BYTES), so a drain is short.
  *  - Inside a hold on a region or window no lock is taken that a taker may hold
- *    while it drains (window->lock, mr->lock, mutexes). Inside a hold on a
- *    queue pair its locks are taken; a drain of a queue pair is done by
- *    process context with none of them held.
+ *  - Inside a hold on a region or window no lock is taken that a taker may hold
+ *    while it drains: window->lock, mr->lock, mutexes, and where a request
+ *    invalidates (LOCAL_INV, SEND_WITH_INV) requester.lock and responder.lock.
+ *    Those two are taken before the hold; and what invalidates has dropped its own
+ *    CPU's holds on regions and windows, or it would wait for itself.
+ *  - Inside a hold on a queue pair its locks are taken; a drain of a queue pair
+ *    is done by process context with none of them held.
  *  - The memory of the object itself outlives the look-up by RCU, or by a
  *    second look at the table after the hold was taken (queue pairs).
  */
