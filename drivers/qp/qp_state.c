@@ -90,11 +90,15 @@ static int reserve_depth(const struct smw_qp *qp, u32 depth,
 	return *fresh ? 0 : -ENOMEM;
 }
 
+/*
+ * The same depth keeps what is remembered. Another one, which SQD allows, forgets it, and
+ * ends a READ that is being answered: the peer's duplicates are not answered any more, so
+ * whoever changes it has to know that the peer waits for nothing.
+ */
 static void set_depth(struct smw_qp *qp, u32 depth, struct smw_rd_atomic *fresh)
 {
 	struct smw_responder *rsp = &qp->responder;
 
-	/* The same depth keeps what is remembered. */
 	if (depth == rsp->rd_atomic_count)
 		return;
 	spin_lock_bh(&rsp->lock);
@@ -316,6 +320,17 @@ static void query_path(const struct smw_qp *qp, struct ib_qp_attr *attr)
 	attr->min_rnr_timer = qp->min_rnr_timer;
 }
 
+/* The completer says when it is drained. */
+static bool is_draining(struct smw_qp *qp)
+{
+	bool draining;
+
+	spin_lock_bh(&qp->requester.lock);
+	draining = smw_qp_state(qp) == IB_QPS_SQD && !qp->requester.drained;
+	spin_unlock_bh(&qp->requester.lock);
+	return draining;
+}
+
 int smw_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init)
 {
@@ -326,7 +341,7 @@ int smw_qp_query(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	query_path(qp, attr);
 	attr->qp_state = smw_qp_state(qp);
 	attr->cur_qp_state = attr->qp_state;
-	attr->sq_draining = attr->qp_state == IB_QPS_SQD && !qp->requester.drained;
+	attr->sq_draining = is_draining(qp);
 	attr->path_mig_state = IB_MIG_MIGRATED;
 	attr->cap = qp->cap;
 	mutex_unlock(&qp->modify_lock);
