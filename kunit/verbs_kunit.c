@@ -544,18 +544,23 @@ static void verbs__handle_in_hard_interrupt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, irq.err, 0);
 }
 
-/* However many handles users have made, the kernel can make its own. */
+/* However many handles users have made, the kernel can make its own, and takes no place. */
 static void verbs__kernel_handles(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 	struct smw_link *link = smw_link_of(world->device);
+	atomic_t *users = &link->objects[SMW_OBJECT_AH];
 	struct ib_ah *ah;
 
-	atomic_add(SMW_MAX_AH, &link->objects[SMW_OBJECT_AH]);
+	atomic_add(SMW_MAX_AH - 1, users);
 	ah = ah_make(test);
+	KUNIT_EXPECT_EQ(test, 0, smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH));
 	KUNIT_EXPECT_NE(test, 0, smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH));
 	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	atomic_sub(SMW_MAX_AH, &link->objects[SMW_OBJECT_AH]);
+	ah = ah_make(test);
+	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
+	KUNIT_EXPECT_EQ(test, atomic_read(users), SMW_MAX_AH);
+	atomic_sub(SMW_MAX_AH, users);
 }
 
 /* The link has one queue pair 1, and the core's MAD layer has it. */

@@ -137,6 +137,7 @@ static int objects_show(struct seq_file *file, void *unused)
 		[SMW_OBJECT_MR] = "mr",
 		[SMW_OBJECT_MW] = "mw",
 		[SMW_OBJECT_AH] = "ah",
+		[SMW_OBJECT_KERNEL_AH] = "kernel_ah",
 		[SMW_OBJECT_MCAST] = "mcast",
 	};
 	struct smw_link *link = file->private;

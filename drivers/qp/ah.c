@@ -101,8 +101,9 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	/* A provider that does not ask for the number would not name the handle by it. */
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	/* The limit is users'; the connection manager makes one for each message. */
-	err = smw_link_claim(link, SMW_OBJECT_AH, udata ? SMW_MAX_AH : INT_MAX);
+	/* Users' handles must not keep the connection manager from its own, nor the reverse. */
+	ah->kind = udata ? SMW_OBJECT_AH : SMW_OBJECT_KERNEL_AH;
+	err = smw_link_claim(link, ah->kind, udata ? SMW_MAX_AH : INT_MAX);
 	if (err)
 		return err;
 	err = ah_open(ah, init);
@@ -117,7 +118,7 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 err_close:
 	ah_close(ah);
 err_release:
-	smw_link_release(link, SMW_OBJECT_AH);
+	smw_link_release(link, ah->kind);
 	return err;
 }
 
@@ -132,6 +133,6 @@ int smw_ah_destroy(struct ib_ah *ibah, u32 flags)
 	struct smw_ah *ah = smw_ah_of(ibah);
 
 	ah_close(ah);
-	smw_link_release(smw_link_of(ibah->device), SMW_OBJECT_AH);
+	smw_link_release(smw_link_of(ibah->device), ah->kind);
 	return 0;
 }

@@ -58,7 +58,8 @@ enum smw_object {
 	SMW_OBJECT_SRQ,
 	SMW_OBJECT_MR,
 	SMW_OBJECT_MW,
-	SMW_OBJECT_AH,
+	SMW_OBJECT_AH,		/* of users */
+	SMW_OBJECT_KERNEL_AH,	/* without limit: one for each message of the core's */
 	SMW_OBJECT_MCAST,
 	SMW_OBJECTS
 };
@@ -143,8 +144,7 @@ static inline void smw_count(struct smw_link *link, enum smw_counter counter)
  * smw_link_claim() - count one more object against its limit
  * @link: the link
  * @object: enum smw_object
- * @limit: the maximum that the device reports; more may be there already, of the
- *         kernel's own
+ * @limit: the maximum that the device reports
  *
  * Return: 0, or -ENOMEM where the limit is reached.
  */
