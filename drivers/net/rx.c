@@ -149,16 +149,19 @@ static void copy_grh(const struct sk_buff *skb, u8 *grh)
 	memcpy(grh + SMW_GRH_LEN - len, skb_network_header(skb), len);
 }
 
-/* What is the same for every queue pair of a transport service. */
+/*
+ * What is the same for every queue pair of a transport service. A damaged packet says
+ * nothing, of its opcode and partition neither.
+ */
 static enum smw_reason judge_packet(const struct smw_arrival *arrival, u8 transport)
 {
+	if (!icrc_matches(arrival))
+		return SMW_DROP_ICRC;
 	if ((arrival->packet.opcode & SMW_OPCODE_TRANSPORT_MASK) != transport)
 		return SMW_DROP_OPCODE;
 	/* The membership bit aside, there is one partition. */
 	if ((arrival->packet.pkey ^ SMW_PKEY) & 0x7fff)
 		return SMW_DROP_PKEY;
-	if (!icrc_matches(arrival))
-		return SMW_DROP_ICRC;
 	return SMW_OK;
 }
 

@@ -26,6 +26,7 @@ def cases(s):
         wire.send(w.bth(w.WRITE_ONLY, qpn, PSN) + t.write()[12:])
         for qpn in (0, 1, 2, 0xffffff)], 4)
     s.harmless('another partition', lambda: wire.send(t.write(pkey=0x8001)), 1)
+    s.case('another partition or transport, damaged', lambda: damaged(s))
     s.harmless('another header version', lambda: [
         wire.send(t.write(version=v)) for v in range(1, 16)], 15)
     s.harmless('padding longer than the payload', lambda: [
@@ -36,6 +37,20 @@ def cases(s):
     ranges(s)
     s.case('every opcode with random bytes behind it', lambda: every_opcode(s))
     s.case('2,000 packets of noise', lambda: noise(s))
+
+
+def damaged(s):
+    """What has a wrong ICRC counts as that alone: its other mistakes may be the wire's."""
+    t, device = s.target, s.device
+    t.fresh()
+    before, dropped = device.counters('rx_icrc_errors'), device.dropped()
+    s.wire.send(t.write(pkey=0x8001), trailer=b'\1\2\3\4')
+    s.wire.send(t.write(w.UC | w.WRITE_ONLY), trailer=b'\1\2\3\4')
+    s.wire.settle()
+    errors, dropped = device.counters('rx_icrc_errors') - before, device.dropped() - dropped
+    if (errors, dropped) != (2, 2) or not t.untouched():
+        return f'{errors} ICRC errors of {dropped} counted'
+    return s.works_wrong()
 
 
 def flip_bits(s):
