@@ -141,17 +141,22 @@ unreachable() {
 	done
 }
 
-# A route to everywhere, but by another netdev than the address's.
+no_other_way() {
+	ip -6 route delete default via fe80::99 dev eth0
+	ip -6 neigh delete fe80::99 dev eth0
+}
+
+# A route to everywhere, but by another netdev than the address's. It must not outlive the
+# case, however that ends.
 other_way() {
 	local ends service
+	trap 'no_other_way; end_jobs' EXIT
 	ip -6 neigh add fe80::99 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
 	ip -6 route add default via fe80::99 dev eth0
 	ends smw1 fd79::1 smw2 fd79::2
 	for service in rc uc ud; do
 		says ENETUNREACH 500 "$path" "${ends[@]}" -t $service -a 2001:db8::1 reach
 	done
-	ip -6 route delete default via fe80::99 dev eth0
-	ip -6 neigh delete fe80::99 dev eth0
 }
 
 # The RDMA core gives ARP and neighbour discovery a second.
