@@ -7,6 +7,7 @@
 #include <net/addrconf.h>
 #include <net/ip6_route.h>
 #include <net/ipv6_stubs.h>
+#include <net/l3mdev.h>
 #include <net/route.h>
 
 #include <smw/carrier.h>
@@ -15,16 +16,27 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
+/*
+ * A netdev keeps IPv4 to its own routes, and of this host's addresses another netdev may
+ * have the target. A VRF has a table of them too, which goes by the VRF's netdev.
+ */
+static int ipv4_way_out(struct net *net, const struct smw_av *av)
+{
+	u32 table = l3mdev_fib_table_by_index(net, av->ifindex) ?: RT_TABLE_LOCAL;
+
+	if (inet_addr_type_table(net, av->target.s6_addr32[3], table) != RTN_LOCAL)
+		return av->ifindex;
+	return l3mdev_master_ifindex_by_index(net, av->ifindex);
+}
+
 static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *av,
 				   u32 *cookie)
 {
-	__be32 target = av->target.s6_addr32[3];
-	bool local = inet_addr_type(link->net, target) == RTN_LOCAL;
 	struct flowi4 flow = {
-		.flowi4_oif = local ? 0 : av->ifindex,
+		.flowi4_oif = ipv4_way_out(link->net, av),
 		.flowi4_proto = IPPROTO_UDP,
 		.saddr = av->source.s6_addr32[3],
-		.daddr = target,
+		.daddr = av->target.s6_addr32[3],
 		.fl4_sport = htons(av->source_port),
 		.fl4_dport = htons(SMW_UDP_PORT),
 	};
@@ -42,39 +54,40 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 	return &route->dst;
 }
 
-/* Does the netdev have it? Until it is known to be unique it may send, no more. */
-static bool is_on_netdev(struct net *net, const struct in6_addr *address, int ifindex)
+/*
+ * Does the netdev have it, or, if @around, any netdev of this host in the same VRF or
+ * outside of all? Until it is known to be unique it may send, no more.
+ */
+static bool has_ipv6(struct net *net, int ifindex, bool around, const struct in6_addr *address)
 {
 	struct net_device *netdev;
 	bool found;
 
 	rcu_read_lock();
 	netdev = dev_get_by_index_rcu(net, ifindex);
-	found = netdev && ipv6_chk_addr_and_flags(net, address, netdev, false, 1, 0);
+	found = netdev && ipv6_chk_addr_and_flags(net, address, netdev, around, 1, 0);
 	rcu_read_unlock();
 	return found;
 }
 
-static bool is_local_ipv6(struct net *net, const struct smw_av *av)
+/*
+ * To the routes of IPv6 the netdev is a wish, and a default route may lead elsewhere; an
+ * address of this host's is reached by lo or the VRF's netdev. What that one itself has
+ * leaves by any netdev in the VRF.
+ */
+static bool leads_elsewhere(struct net *net, const struct dst_entry *dst,
+			    const struct smw_av *av)
 {
-	if (smw_gid_is_link_local(&av->target))
-		return is_on_netdev(net, &av->target, av->ifindex);
-	return ipv6_chk_addr(net, &av->target, NULL, 0);
-}
-
-/* To the routes of IPv6 the netdev is a wish, and a default route may lead elsewhere. */
-static bool leads_elsewhere(const struct dst_entry *dst, int ifindex)
-{
-	return ifindex && !dst->error && dst->dev->ifindex != ifindex;
+	return !dst->error && dst->dev->ifindex != av->ifindex &&
+	       l3mdev_master_ifindex(dst->dev) != av->ifindex &&
+	       !has_ipv6(net, av->ifindex, true, &av->target);
 }
 
 static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,
 				   u32 *cookie)
 {
-	bool local = is_local_ipv6(link->net, av);
-	bool any_netdev = local && !smw_gid_is_link_local(&av->target);
 	struct flowi6 flow = {
-		.flowi6_oif = any_netdev ? 0 : av->ifindex,
+		.flowi6_oif = av->ifindex,
 		.flowi6_proto = IPPROTO_UDP,
 		.saddr = av->source,
 		.daddr = av->target,
@@ -87,12 +100,12 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	 * The routes do not look, as those of IPv4 do; and the core's table has an address
 	 * made of the MAC, which the netdev need not have.
 	 */
-	if (!is_on_netdev(link->net, &av->source, av->ifindex))
+	if (!has_ipv6(link->net, av->ifindex, false, &av->source))
 		return ERR_PTR(-EADDRNOTAVAIL);
 	dst = ipv6_stub->ipv6_dst_lookup_flow(link->net, NULL, &flow, NULL);
 	if (IS_ERR(dst))
 		return dst;
-	if (leads_elsewhere(dst, local ? 0 : av->ifindex)) {
+	if (leads_elsewhere(link->net, dst, av)) {
 		dst_release(dst);
 		return ERR_PTR(-ENETUNREACH);
 	}

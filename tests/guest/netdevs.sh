@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Netdevs above and below others: VLANs, macvlan, VRF and bonds, between the namespaces
+# Netdevs above and below others: VLANs, macvlan, VRFs and bonds, between the namespaces
 # of netlib.sh.
 #
 #	init_net			namespace "far"
@@ -200,20 +200,90 @@ macvlan_elsewhere() {
 	in_far ip addr del 10.79.4.2/24 dev remote
 }
 
-# A socket that is not bound to a VRF hears it only where that is asked for.
-vrf() {
-	ip link add vrf1 type vrf table 10
-	ip link set vrf1 up
-	ip link set near master vrf1
+# ---- VRFs ----
+
+vrf_made() { # NAME TABLE
+	ip link add "$1" type vrf table "$2"
+	ip link set "$1" up
+}
+
+# A socket that is not bound to a VRF hears it only where that is asked for. Going in and
+# out costs a netdev its IPv6 addresses.
+vrf_up() {
 	sysctl -qw net.ipv4.udp_l3mdev_accept=1
+	vrf_made vrf1 10
+	ip link set near master vrf1
 	ip addr replace fd79::1/64 dev near
 	until_true 10 has_gid smw1 fd79::1
-	moves smw1 10.79.0.1 smw2 10.79.0.2
-	moves smw1 fd79::1 smw2 fd79::2
-	sysctl -qw net.ipv4.udp_l3mdev_accept=0
+}
+
+vrf_down() {
 	ip link delete vrf1
 	ip addr replace fd79::1/64 dev near
 	until_true 10 has_gid smw1 fd79::1
+	sysctl -qw net.ipv4.udp_l3mdev_accept=0
+}
+
+vrf_moves() {
+	vrf_up
+	moves smw1 10.79.0.1 smw2 10.79.0.2
+	moves smw1 fd79::1 smw2 fd79::2
+	moves smw1 "$(link_local near)" smw2 "$(link_local in_far remote)"
+}
+
+vrf_two_links() {
+	two_links_up vrf1
+	two_links_move
+	ip link delete left
+	link_gone smw6
+}
+
+# The VRF's netdev has addresses too, of no netdev in it.
+vrf_address() {
+	ip addr add 10.79.9.1/32 dev vrf1
+	ip addr add fd79:9::1/128 dev vrf1 nodad
+	in_far ip route add 10.79.9.1 via 10.79.0.1
+	in_far ip route add fd79:9::1 via fd79::1
+	until_true 10 has_gid smw1 10.79.9.1
+	until_true 10 has_gid smw1 fd79:9::1
+	moves smw1 10.79.9.1 smw2 10.79.0.2
+	moves smw1 fd79:9::1 smw2 fd79::2
+	moves smw1 fd79:9::1 smw1 fd79::1
+}
+
+# The client says where it is, or the kernel would look for the peer outside of the VRF.
+vrf_cm() {
+	new_port
+	in_far timeout $((20 * slow)) rping -s -a 10.79.0.2 -p "$port" -C 3 -V &
+	until_true 10 cm_listening "$port"
+	timeout $((20 * slow)) rping -c -I 10.79.0.1 -a 10.79.0.2 -p "$port" -C 3 -V
+	wait $!
+}
+
+local_rule() { # PREFERENCE NEW-PREFERENCE: when this namespace's own addresses are looked for
+	local family
+	for family in -4 -6; do
+		ip $family rule add pref "$2" table local
+		ip $family rule delete pref "$1"
+	done
+}
+
+# The namespace has the peer's addresses, outside of the VRF. The kernel looks there first
+# unless told otherwise.
+vrf_not_here() {
+	local ends service
+	ip addr add 10.79.0.2/32 dev lo
+	ip addr add fd79::2/128 dev lo nodad
+	ends smw1 fd79::1 smw2 fd79::2
+	for service in rc uc ud; do
+		says ENETUNREACH 500 "$path" "${ends[@]}" -t $service reach
+	done
+	local_rule 0 32765
+	moves smw1 10.79.0.1 smw2 10.79.0.2
+	moves smw1 fd79::1 smw2 fd79::2
+	local_rule 32765 0
+	ip addr del 10.79.0.2/32 dev lo
+	ip addr del fd79::2/128 dev lo
 }
 
 # ---- bonds ----
@@ -299,7 +369,14 @@ else
 	skip 'macvlan' 'this kernel has none'
 fi
 if modprobe vrf 2>/dev/null; then
-	case_of 'VRF' vrf
+	case_of 'VRF' vrf_moves
+	case_of 'VRF: own addresses, direct path' own_addresses 1
+	case_of 'VRF: own addresses, packets' own_addresses 0
+	case_of 'VRF: addresses of its own' vrf_address
+	case_of 'VRF: addresses outside of it' vrf_not_here
+	case_of 'VRF: two links in it' vrf_two_links
+	case_of 'VRF: the connection manager' vrf_cm
+	case_of 'VRF: left' vrf_down
 else
 	skip 'VRF' 'this kernel has none'
 fi

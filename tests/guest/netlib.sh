@@ -41,6 +41,58 @@ moves() {
 	"$path" "${ends[@]}" -b "${@:5}" move
 }
 
+# own_addresses SAME-HOST: from smw1 to itself.
+own_addresses() {
+	local address
+	same_host smw1 "$1"
+	for address in 10.79.0.1 fd79::1 "$(link_local near)"; do
+		moves smw1 "$address" smw1 "$address"
+	done
+	same_host smw1 1
+}
+
+# two_links_up [MASTER]: two links in one namespace, or in a VRF of it.
+#
+#	left: smw5 <------ veth ------> right: smw6
+#	  10.80.0.1, 10.80.1.1		  10.80.0.2, 10.80.2.1
+#	  fd80::1, fd80:1::1		  fd80::2, fd80:2::1
+two_links_up() {
+	ip link add left type veth peer name right
+	[[ -z ${1:-} ]] || ip link set left master "$1"
+	[[ -z ${1:-} ]] || ip link set right master "$1"
+	sysctl -qw net.ipv6.conf.left.accept_dad=0 net.ipv6.conf.right.accept_dad=0
+	ip addr add 10.80.0.1/24 dev left
+	ip addr add 10.80.0.2/24 dev right
+	ip addr add 10.80.1.1/24 dev left
+	ip addr add 10.80.2.1/24 dev right
+	ip link set left up
+	ip link set right up
+	ip addr add fd80::1/64 dev left nodad
+	ip addr add fd80::2/64 dev right nodad
+	ip addr add fd80:1::1/64 dev left nodad
+	ip addr add fd80:2::1/64 dev right nodad
+	add smw5 left
+	add smw6 right
+	until_true 10 has_gid smw5 fd80:1::1
+	until_true 10 has_gid smw6 fd80:2::1
+	until_true 10 has_gid smw5 10.80.1.1
+	until_true 10 has_gid smw6 10.80.2.1
+}
+
+# The kernel takes its own ARP question for a forgery unless told otherwise.
+two_links_move() {
+	local same
+	sysctl -qw net.ipv4.conf.left.accept_local=1 net.ipv4.conf.right.accept_local=1
+	for same in 1 0; do
+		same_host smw5 $same
+		same_host smw6 $same
+		moves smw5 10.80.0.1 smw6 10.80.0.2
+		moves smw5 fd80::1 smw6 fd80::2
+		moves smw5 fd80:1::1 smw6 fd80:2::1
+		moves smw5 "$(link_local left)" smw6 "$(link_local right)"
+	done
+}
+
 # says ERRNO MS COMMAND...: no path, with this errno, within so many milliseconds.
 says() {
 	local want=$1 ms=$2 said status=0

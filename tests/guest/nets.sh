@@ -2,10 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
 # Addresses, peers and MTUs: each path carries data or says an errno, and nothing hangs
-# when they change below it. The namespaces are those of netlib.sh; of two links in one
-# namespace
-#
-#	left: smw5 <------ veth ------> right: smw6
+# when they change below it. The namespaces are those of netlib.sh.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netlib.sh"
@@ -86,15 +83,6 @@ ping_near() {
 	until_true 10 cm_listening "$port"
 	in_far timeout $((20 * slow)) rping -c -a "$2" -p "$port" -C 3 -V
 	wait $!
-}
-
-own_addresses() {
-	local address
-	same_host smw1 "$1"
-	for address in 10.79.0.1 fd79::1 "$(link_local near)"; do
-		moves smw1 "$address" smw1 "$address"
-	done
-	same_host smw1 1
 }
 
 loopback() {
@@ -306,45 +294,16 @@ address_returns() {
 
 # ---- two links in one namespace ----
 
-two_links_up() {
-	ip link add left type veth peer name right
-	sysctl -qw net.ipv6.conf.left.accept_dad=0 net.ipv6.conf.right.accept_dad=0
-	ip addr add 10.80.0.1/24 dev left
-	ip addr add 10.80.0.2/24 dev right
-	ip addr add 10.80.1.1/24 dev left
-	ip addr add 10.80.2.1/24 dev right
-	ip link set left up
-	ip link set right up
-	ip addr add fd80::1/64 dev left nodad
-	ip addr add fd80::2/64 dev right nodad
-	ip addr add fd80:1::1/64 dev left nodad
-	ip addr add fd80:2::1/64 dev right nodad
-	add smw5 left
-	add smw6 right
-	until_true 10 has_gid smw5 fd80:1::1
-	until_true 10 has_gid smw6 fd80:2::1
-	until_true 10 has_gid smw5 10.80.1.1
-	until_true 10 has_gid smw6 10.80.2.1
-}
-
 # IPv4 asks for the other's MAC by ARP, and the kernel takes its own question for a
 # forgery unless told otherwise.
 two_links() {
-	local ends same
+	local ends
 	two_links_up
 	ends smw5 10.80.0.1 smw6 10.80.0.2
 	says ETIMEDOUT 3000 "$path" "${ends[@]}" reach
 	ends smw5 10.80.1.1 smw6 10.80.2.1
 	says ETIMEDOUT 3000 "$path" "${ends[@]}" reach
-	sysctl -qw net.ipv4.conf.left.accept_local=1 net.ipv4.conf.right.accept_local=1
-	for same in 1 0; do
-		same_host smw5 $same
-		same_host smw6 $same
-		moves smw5 10.80.0.1 smw6 10.80.0.2
-		moves smw5 fd80::1 smw6 fd80::2
-		moves smw5 fd80:1::1 smw6 fd80:2::1
-		moves smw5 "$(link_local left)" smw6 "$(link_local right)"
-	done
+	two_links_move
 }
 
 # Both are ours: it is right's link that resolves the address, and talks to itself.
