@@ -9,6 +9,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
+#include <net/ip.h>
 #include <net/ipv6.h>
 
 #include <smw/carrier.h>
@@ -114,10 +115,13 @@ static void addresses(const struct sk_buff *skb, struct in6_addr *source,
 	}
 }
 
-/* The netdev that a packet came in by; of this host's own over IPv6, the address's. */
+/*
+ * The netdev that a packet came in by: of one in a VRF skb->dev is the VRF's by now. Of
+ * this host's own over IPv6, the address's.
+ */
 static int came_by(const struct sk_buff *skb)
 {
-	return skb->protocol == htons(ETH_P_IPV6) ? IP6CB(skb)->iif : skb->dev->ifindex;
+	return skb->protocol == htons(ETH_P_IPV6) ? IP6CB(skb)->iif : IPCB(skb)->iif;
 }
 
 /*
@@ -389,7 +393,7 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 	struct smw_link *link;
 
 	rcu_read_lock();
-	link = smw_sock_link(arrival->skb->dev);
+	link = smw_sock_link(net, came_by(arrival->skb));
 	if (link)
 		deliver_to_group(link, arrival);
 	else
@@ -408,7 +412,7 @@ static struct smw_link *addressed_link(struct net *net, const struct sk_buff *sk
 	struct smw_link *link;
 
 	addresses(skb, &source, &target);
-	link = smw_sock_link(skb->dev);
+	link = smw_sock_link(net, ifindex);
 	if (link && smw_gid_exists(link, &target, ifindex))
 		return link;
 	return smw_sock_find(net, &target, ifindex);

@@ -138,11 +138,14 @@ void smw_sock_count(struct net *net, enum smw_counter counter)
 	rcu_read_unlock();
 }
 
-struct smw_link *smw_sock_link(const struct net_device *netdev)
+struct smw_link *smw_sock_link(struct net *net, int ifindex)
 {
-	struct smw_sock_net *socks = net_generic(dev_net(netdev), sock_net_id);
+	struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
+	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link;
 
+	if (!netdev)
+		return NULL;
 	if (is_vlan_dev(netdev))
 		netdev = vlan_dev_real_dev(netdev);
 	list_for_each_entry_rcu(link, &socks->links, sock_node)
@@ -154,12 +157,15 @@ struct smw_link *smw_sock_link(const struct net_device *netdev)
 struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex)
 {
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
-	struct smw_link *link;
+	struct smw_link *link, *other = NULL;
 
-	list_for_each_entry_rcu(link, &socks->links, sock_node)
-		if (smw_gid_exists(link, address, ifindex))
+	list_for_each_entry_rcu(link, &socks->links, sock_node) {
+		if (smw_gid_lives(link, address, ifindex))
 			return link;
-	return NULL;
+		if (!other && smw_gid_exists(link, address, ifindex))
+			other = link;
+	}
+	return other;
 }
 
 static int __net_init sock_net_init(struct net *net)

@@ -49,17 +49,20 @@ void smw_sock_count(struct net *net, enum smw_counter counter);
 
 /**
  * smw_sock_link() - the link of a netdev
- * @netdev: the netdev that a packet came in by; a VLAN has the link below it
+ * @net: its namespace
+ * @ifindex: the netdev that a packet came in by; a VLAN has the link below it
  *
- * Return: the link, while rcu_read_lock() is held, or NULL.
+ * Context: under rcu_read_lock().
+ *
+ * Return: the link, valid as long as that, or NULL.
  */
-struct smw_link *smw_sock_link(const struct net_device *netdev);
+struct smw_link *smw_sock_link(struct net *net, int ifindex);
 
 /**
  * smw_sock_find() - the link of a namespace that has an address
  * @net: the namespace
  * @address: the address, an IPv4 one mapped into IPv6
- * @ifindex: the netdev that counts for a link-local one
+ * @ifindex: the netdev that counts for a link-local one, and where several links have it
  *
  * Context: under rcu_read_lock().
  *

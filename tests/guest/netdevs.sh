@@ -13,6 +13,16 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netlib.sh"
 
+# mckey_pair HERE FAR: what far's address sends to a group, the one here receives.
+mckey_pair() {
+	local words=(mckey -m 239.1.2.3 -C 20)
+	stdbuf -oL timeout $((20 * slow)) "${words[@]}" -b "$1" >"$scratch/server" 2>&1 &
+	until_true 10 grep -q 'joined dgid' "$scratch/server"
+	in_far timeout $((20 * slow)) "${words[@]}" -b "$2" -s
+	wait $!
+	grep -q 'return status 0' "$scratch/server"
+}
+
 # ---- VLANs ----
 
 vlan_packets() { in_far cat "/sys/class/net/remote.5/statistics/rx_packets"; }
@@ -139,15 +149,6 @@ vlan_elsewhere() {
 	fi
 	in_far ip link delete near.7
 	until_true 10 lacks_gid smw1 10.79.7.1
-}
-
-vlan_mckey() {
-	local words=(mckey -m 239.1.2.3 -C 20)
-	in_far stdbuf -oL timeout $((20 * slow)) "${words[@]}" -b 10.79.5.2 >"$scratch/server" 2>&1 &
-	until_true 10 grep -q 'joined dgid' "$scratch/server"
-	timeout $((20 * slow)) "${words[@]}" -b 10.79.5.1 -s
-	wait $!
-	grep -q 'return status 0' "$scratch/server"
 }
 
 vlan_goes() {
@@ -286,6 +287,36 @@ vrf_not_here() {
 	ip addr del fd79::2/128 dev lo
 }
 
+# Another VRF with the same addresses: each link has its own connections.
+vrf_same_address() {
+	vrf_made vrf2 11
+	ip netns add box
+	ip link add left type veth peer name right netns box
+	ip link set left master vrf2
+	ip addr add 10.79.0.1/24 dev left
+	ip link set left up
+	ip netns exec box ip addr add 10.79.0.2/24 dev right
+	ip netns exec box ip link set right up
+	add smw5 left
+	ip netns exec box rdma link add smw6 type smw netdev right
+	until_true 10 has_gid smw5 10.79.0.1
+	until_true 10 has_gid smw6 10.79.0.2
+	ping_here far
+	ping_here box
+	ip netns delete box
+	ip link delete vrf2
+	until_true 10 link_gone smw5
+}
+
+# ping_here NAMESPACE: the client there; the server on every address here.
+ping_here() {
+	new_port
+	timeout $((20 * slow)) rping -s -p "$port" -C 3 -V &
+	until_true 10 cm_listening "$port"
+	ip netns exec "$1" timeout $((20 * slow)) rping -c -a 10.79.0.1 -p "$port" -C 3 -V
+	wait $!
+}
+
 # ---- bonds ----
 
 bond_moves() {
@@ -356,7 +387,7 @@ case_of 'VLAN: link-local' vlan_link_local
 case_of 'VLAN: own address, direct path' vlan_own_address 1
 case_of 'VLAN: own address, packets' vlan_own_address 0
 case_of 'VLAN: the connection manager' cm_pair 10.79.5.2
-case_of 'VLAN: multicast by the connection manager' vlan_mckey
+case_of 'VLAN: multicast by the connection manager' mckey_pair 10.79.5.1 10.79.5.2
 case_of 'VLAN: another one' vlan_other_id
 case_of 'VLAN: without the tag' vlan_untagged
 case_of 'VLAN: its MTU' vlan_mtu
@@ -376,6 +407,8 @@ if modprobe vrf 2>/dev/null; then
 	case_of 'VRF: addresses outside of it' vrf_not_here
 	case_of 'VRF: two links in it' vrf_two_links
 	case_of 'VRF: the connection manager' vrf_cm
+	case_of 'VRF: multicast by the connection manager' mckey_pair 10.79.0.1 10.79.0.2
+	case_of 'VRF: the same address in another one' vrf_same_address
 	case_of 'VRF: left' vrf_down
 else
 	skip 'VRF' 'this kernel has none'
