@@ -21,7 +21,6 @@
  *  - A hold is taken and dropped in one section with bottom halves disabled,
  *    which is at most one turn of work (SMW_TURN_BYTES), so a drain is short.
  *  - Inside a hold on a region or window no lock is taken that a taker may hold
- *  - Inside a hold on a region or window no lock is taken that a taker may hold
  *    while it drains: window->lock, mr->lock, mutexes, and where a request
  *    invalidates (LOCAL_INV, SEND_WITH_INV) requester.lock and responder.lock.
  *    Those two are taken before the hold; and what invalidates has dropped its own
