@@ -54,10 +54,6 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer,
 static bool connected(const struct smw_qp *qp, const struct smw_qp *peer,
 		      const struct smw_av *av)
 {
-	/* Whether two netdevs are on one wire only packets can tell. */
-	if (smw_av_is_link_local(av) && av->ifindex != qp->av.ifindex)
-		return false;
-
 	/* Pairs with the cmpxchg of modify: what is read below is of this state. */
 	switch (smp_load_acquire(&peer->state)) {
 	case IB_QPS_RTR:
@@ -71,7 +67,9 @@ static bool connected(const struct smw_qp *qp, const struct smw_qp *peer,
 	       READ_ONCE(peer->dest_qpn) == qp->ibqp.qp_num &&
 	       READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
 	       ipv6_addr_equal(&qp->av.target, &av->source) &&
-	       ipv6_addr_equal(&qp->av.source, &av->target);
+	       ipv6_addr_equal(&qp->av.source, &av->target) &&
+	       /* Whether two netdevs are on one wire only packets can tell. */
+	       (!smw_av_is_link_local(av) || av->ifindex == qp->av.ifindex);
 }
 
 struct smw_qp *smw_carrier_peer(struct smw_qp *qp)
