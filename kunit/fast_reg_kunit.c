@@ -12,6 +12,7 @@
 #define FAST_PAGES	4
 #define FAST_OFFSET	100
 #define FAST_LENGTH	9001
+#define FAST_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE)
 /* Elsewhere in the buffer, and in its page. */
 #define NEXT_OFFSET	(PAGE_SIZE + 2000)
 
@@ -38,18 +39,28 @@ static struct ib_mr *fast_make(struct kunit *test, struct verbs_end *end)
 	return mr;
 }
 
-static int post_local(struct verbs_end *end, enum ib_wr_opcode opcode, struct ib_mr *mr)
+static int post_reg(struct verbs_end *end, struct ib_mr *mr, int access)
 {
 	struct ib_reg_wr wr = {
-		.wr = { .opcode = opcode, .send_flags = IB_SEND_SIGNALED },
+		.wr = { .opcode = IB_WR_REG_MR, .send_flags = IB_SEND_SIGNALED },
 		.mr = mr,
 		.key = mr->rkey,
-		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+		.access = access,
 	};
 
-	if (opcode == IB_WR_LOCAL_INV)
-		wr.wr.ex.invalidate_rkey = mr->rkey;
 	return ib_post_send(end->qp, &wr.wr, NULL);
+}
+
+static int post_local(struct verbs_end *end, enum ib_wr_opcode opcode, struct ib_mr *mr)
+{
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_LOCAL_INV, .send_flags = IB_SEND_SIGNALED,
+		.ex.invalidate_rkey = mr->rkey,
+	};
+
+	if (opcode == IB_WR_REG_MR)
+		return post_reg(end, mr, FAST_ACCESS);
+	return ib_post_send(end->qp, &wr, NULL);
 }
 
 static void do_local(struct kunit *test, struct verbs_end *end, enum ib_wr_opcode opcode,
@@ -145,15 +156,33 @@ static void fast_reg__mapped_in_use(struct kunit *test)
 	ib_dereg_mr(mr);
 }
 
-/* A peer may have invalidated what its owner is about to: no harm is done. */
+/* A message of the first end's, whose invalidate the second end executes. */
+static void send_invalidate(struct kunit *test, struct verbs_end *ends, u32 rkey)
+{
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND_WITH_INV, .send_flags = IB_SEND_SIGNALED,
+		.ex.invalidate_rkey = rkey,
+	};
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], 1));
+	KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
+	verbs_expect_done(test, &ends[0], 0, IB_WC_SEND);
+	wc = verbs_expect_wc(test, &ends[1]);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.ex.invalidate_rkey, rkey);
+}
+
+/* A peer may have invalidated what its owner is about to, or the reverse: no harm is done. */
 static void fast_reg__invalid_already(struct kunit *test)
 {
 	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_mr *mr = fast_make(test, &ends[1]);
 
 	do_local(test, &ends[1], IB_WR_REG_MR, mr);
+	send_invalidate(test, ends, mr->rkey);
 	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
-	do_local(test, &ends[1], IB_WR_LOCAL_INV, mr);
+	send_invalidate(test, ends, mr->rkey);
 	do_local(test, &ends[1], IB_WR_REG_MR, mr);
 	verbs_fill(&ends[0], 4);
 	KUNIT_EXPECT_EQ(test, write_fast(test, ends, mr->iova, mr->rkey), IB_WC_SUCCESS);
@@ -172,6 +201,16 @@ static void fast_reg__range(struct kunit *test)
 	ib_dereg_mr(mr);
 }
 
+/* It costs the queue pair its connection. */
+static void expect_refused(struct kunit *test, struct ib_mr *mr, int access)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+
+	KUNIT_EXPECT_EQ(test, 0, post_reg(&ends[0], mr, access));
+	KUNIT_EXPECT_EQ(test, verbs_expect_wc(test, &ends[0]).status, IB_WC_MW_BIND_ERR);
+	verbs_ends_free(test);
+}
+
 /* What a region says it is before it is registered must be so. */
 static void fast_reg__refused(struct kunit *test)
 {
@@ -179,20 +218,34 @@ static void fast_reg__refused(struct kunit *test)
 	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_mr *empty = ib_alloc_mr(world->pd, IB_MR_TYPE_MEM_REG, FAST_PAGES);
 	struct ib_mr *moved = fast_make(test, &ends[1]);
-	struct ib_wc wc;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(empty));
-	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[0], IB_WR_REG_MR, empty));
-	wc = verbs_expect_wc(test, &ends[0]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_MW_BIND_ERR);
+	verbs_ends_free(test);
+	expect_refused(test, empty, FAST_ACCESS);
+	expect_refused(test, moved, FAST_ACCESS | IB_ACCESS_MW_BIND);
+	expect_refused(test, moved, FAST_ACCESS | IB_ZERO_BASED);
 	/* So far into its first page that its pages do not suffice. */
 	moved->iova |= PAGE_SIZE - 1;
 	moved->length = FAST_PAGES * PAGE_SIZE;
-	KUNIT_EXPECT_EQ(test, 0, post_local(&ends[1], IB_WR_REG_MR, moved));
-	wc = verbs_expect_wc(test, &ends[1]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_MW_BIND_ERR);
+	expect_refused(test, moved, FAST_ACCESS);
 	ib_dereg_mr(moved);
 	ib_dereg_mr(empty);
+}
+
+static void fast_reg__other_domain(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct ib_pd *other = ib_alloc_pd(world->device, 0);
+	struct ib_mr *mr;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	mr = ib_alloc_mr(other, IB_MR_TYPE_MEM_REG, FAST_PAGES);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	fast_map(test, mr, &verbs_ends_make(test)[1], FAST_OFFSET);
+	verbs_ends_free(test);
+	expect_refused(test, mr, FAST_ACCESS);
+	ib_dereg_mr(mr);
+	ib_dealloc_pd(other);
 }
 
 static void fast_reg__once(struct kunit *test)
@@ -319,6 +372,7 @@ static struct kunit_case fast_reg_cases[] = {
 	KUNIT_CASE(fast_reg__invalid_already),
 	KUNIT_CASE(fast_reg__range),
 	KUNIT_CASE(fast_reg__refused),
+	KUNIT_CASE(fast_reg__other_domain),
 	KUNIT_CASE(fast_reg__once),
 	KUNIT_CASE(fast_reg__remote_invalidate),
 	KUNIT_CASE(fast_reg__wrong_keys),

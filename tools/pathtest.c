@@ -236,6 +236,12 @@ static bool message(struct path *p)
 	return true;
 }
 
+static void lost(const char *what)
+{
+	printf("lost: %s did not arrive\n", what);
+	exit(1);
+}
+
 static void write_bytes(struct path *p)
 {
 	struct rdma_wr w;
@@ -245,9 +251,12 @@ static void write_bytes(struct path *p)
 	rdma_wr_write(&w, p->abuf.addr, LENGTH, p->abuf.mr->lkey, p->bbuf.iova,
 		      p->bbuf.mr->rkey);
 	do_request(p, &w, "WRITE");
-	while (!same(p, 0))
-		if (is_reliable(p) || rdma_now_us() > until)
+	while (!same(p, 0)) {
+		if (is_reliable(p))
 			rdma_die("a WRITE has other bytes than were written");
+		if (rdma_now_us() > until)
+			lost("a WRITE");
+	}
 }
 
 static void read_bytes(struct path *p)
@@ -280,10 +289,8 @@ static void add_number(struct path *p)
 /* Every operation of the service once; nothing is lost on a path that is at rest. */
 static void move_once(struct path *p)
 {
-	if (!message(p)) {
-		printf("lost: a message did not arrive\n");
-		exit(1);
-	}
+	if (!message(p))
+		lost("a message");
 	if (is_datagram(p))
 		return;
 	write_bytes(p);

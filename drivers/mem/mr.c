@@ -24,6 +24,9 @@
 #define MR_ACCESS_FAST (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
 
+/* No window is ever bound to such a region, so none is left when it is invalidated. */
+static_assert(!(MR_ACCESS_FAST & IB_ACCESS_MW_BIND));
+
 /* Block sizes worth looking for: a page up to 1 GiB. */
 #define MR_BLOCK_SIZES GENMASK_ULL(30, PAGE_SHIFT)
 

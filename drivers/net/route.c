@@ -56,16 +56,18 @@ static struct dst_entry *find_ipv4(struct smw_link *link, const struct smw_av *a
 
 /*
  * Does the netdev have it, or, if @around, any netdev of this host in the same VRF or
- * outside of all? Until it is known to be unique it may send, no more.
+ * outside of all? Until it is known to be unique the netdev may send from it, but no route
+ * leads to it.
  */
 static bool has_ipv6(struct net *net, int ifindex, bool around, const struct in6_addr *address)
 {
+	u32 banned = around ? IFA_F_TENTATIVE : 0;
 	struct net_device *netdev;
 	bool found;
 
 	rcu_read_lock();
 	netdev = dev_get_by_index_rcu(net, ifindex);
-	found = netdev && ipv6_chk_addr_and_flags(net, address, netdev, around, 1, 0);
+	found = netdev && ipv6_chk_addr_and_flags(net, address, netdev, around, 1, banned);
 	rcu_read_unlock();
 	return found;
 }

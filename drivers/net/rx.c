@@ -154,8 +154,8 @@ static void copy_grh(const struct sk_buff *skb, u8 *grh)
 }
 
 /*
- * What is the same for every queue pair of a transport service. A damaged packet says
- * nothing, of its opcode and partition neither.
+ * What is the same for every queue pair of a transport service. A damaged packet whose
+ * headers could be right says nothing, of its opcode and partition neither.
  */
 static enum smw_reason judge_packet(const struct smw_arrival *arrival, u8 transport)
 {
@@ -403,7 +403,7 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 
 /*
  * The address says whose it is; of links that have the same one, the one that the packet
- * came in by. This host's own packets come in by lo.
+ * came in by. This host's own over IPv4 come in by lo, or by a VRF's netdev.
  */
 static struct smw_link *addressed_link(struct net *net, const struct sk_buff *skb)
 {

@@ -269,10 +269,17 @@ local_rule() { # PREFERENCE NEW-PREFERENCE: when this namespace's own addresses 
 	done
 }
 
+here_no_more() {
+	local_rule 32765 0
+	ip addr del 10.79.0.2/32 dev lo
+	ip addr del fd79::2/128 dev lo
+}
+
 # The namespace has the peer's addresses, outside of the VRF. The kernel looks there first
 # unless told otherwise.
 vrf_not_here() {
 	local ends service
+	trap 'set +e; here_no_more; end_jobs' EXIT
 	ip addr add 10.79.0.2/32 dev lo
 	ip addr add fd79::2/128 dev lo nodad
 	ends smw1 fd79::1 smw2 fd79::2
@@ -282,9 +289,6 @@ vrf_not_here() {
 	local_rule 0 32765
 	moves smw1 10.79.0.1 smw2 10.79.0.2
 	moves smw1 fd79::1 smw2 fd79::2
-	local_rule 32765 0
-	ip addr del 10.79.0.2/32 dev lo
-	ip addr del fd79::2/128 dev lo
 }
 
 # Another VRF with the same addresses: each link has its own connections.

@@ -27,8 +27,13 @@ link_local_cm() {
 
 # Two netdevs with the same address, as link-local ones may be: each link has its own
 # connections, whichever was there first.
+no_left() {
+	ip link delete left
+	ip -6 addr del fe80::77/64 dev near
+}
+
 same_link_local() {
-	local status=0
+	trap 'set +e; no_left; end_jobs' EXIT
 	ip link add left type veth peer name right netns far
 	sysctl -qw net.ipv6.conf.left.accept_dad=0
 	in_far sysctl -qw net.ipv6.conf.right.accept_dad=0
@@ -41,11 +46,10 @@ same_link_local() {
 	until_true 10 has_gid smw1 fe80::77
 	until_true 10 has_gid smw5 fe80::77
 	until_true 10 has_gid smw6 "$(link_local in_far right)"
-	(ping_near fe80::77%near fe80::77%remote && ping_near fe80::77%left fe80::77%right &&
-		wires_apart "$(link_local in_far remote)" && own_apart) || status=$?
-	ip link delete left
-	ip -6 addr del fe80::77/64 dev near
-	return "$status"
+	ping_near fe80::77%near fe80::77%remote
+	ping_near fe80::77%left fe80::77%right
+	wires_apart "$(link_local in_far remote)"
+	own_apart
 }
 
 # wires_apart ADDRESS: remote's, which right takes too. From there it is heard by left's
@@ -53,25 +57,24 @@ same_link_local() {
 wires_apart() {
 	local service near left
 	in_far ip -6 addr add "$1/64" dev right nodad
-	until_true 10 has_gid_on smw6 "$1" right || return 1
+	until_true 10 has_gid_on smw6 "$1" right
 	near=(-D smw1 -G "$(gid_on smw1 fe80::77 near)")
 	left=(-D smw5 -G "$(gid_on smw5 fe80::77 left)")
 	for service in uc ud; do
-		reaches $service smw6 "$(gid_on smw6 "$1" right)" "${left[@]}" &&
-			reaches $service smw2 "$(gid_on smw2 "$1" remote)" "${near[@]}" &&
-			not reaches $service smw6 "$(gid_on smw6 "$1" right)" "${near[@]}" || return 1
+		reaches $service smw6 "$(gid_on smw6 "$1" right)" "${left[@]}"
+		reaches $service smw2 "$(gid_on smw2 "$1" remote)" "${near[@]}"
+		not reaches $service smw6 "$(gid_on smw6 "$1" right)" "${near[@]}"
 	done
 }
 
 # To itself by packets, each of them.
 own_apart() {
-	local device status=0
+	local device
 	for device in smw1 smw5; do
 		same_host $device 0
-		moves $device fe80::77 $device fe80::77 || status=1
+		moves $device fe80::77 $device fe80::77
 		same_host $device 1
 	done
-	return "$status"
 }
 
 reaches() { "$path" -x "$slow" -t "$1" -d "$2" -g "$3" "${@:4}" move; }
@@ -138,7 +141,7 @@ no_other_way() {
 # case, however that ends.
 other_way() {
 	local ends service
-	trap 'no_other_way; end_jobs' EXIT
+	trap 'set +e; no_other_way; end_jobs' EXIT
 	ip -6 neigh add fe80::99 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
 	ip -6 route add default via fe80::99 dev eth0
 	ends smw1 fd79::1 smw2 fd79::2
