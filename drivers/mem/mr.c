@@ -113,6 +113,13 @@ static void mr_unpin(struct smw_mr *mr)
 	ib_umem_release(mr->umem);
 }
 
+/* Unmake a region that has no key. */
+static void mr_free(struct smw_mr *mr)
+{
+	mr_unpin(mr);
+	kfree(mr);
+}
+
 /* A region of user memory that has no key yet. */
 static struct smw_mr *mr_make(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access)
@@ -166,7 +173,7 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 	link = smw_link_of(mr->ibmr.device);
 	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
 	if (err)
-		goto err_unpin;
+		goto err_free;
 	err = mr_insert(link, mr);
 	if (err)
 		goto err_release;
@@ -177,9 +184,8 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 
 err_release:
 	smw_link_release(link, SMW_OBJECT_MR);
-err_unpin:
-	mr_unpin(mr);
-	kfree(mr);
+err_free:
+	mr_free(mr);
 	return ERR_PTR(err);
 }
 
@@ -229,8 +235,7 @@ static struct smw_mr *mr_make_fast(struct ib_pd *pd, u32 max_pages)
 	mr->blocks = kvcalloc(max_pages, sizeof(*mr->blocks), GFP_KERNEL_ACCOUNT);
 	mr->mapped = kvcalloc(max_pages, sizeof(*mr->mapped), GFP_KERNEL_ACCOUNT);
 	if (!mr->blocks || !mr->mapped) {
-		mr_unpin(mr);
-		kfree(mr);
+		mr_free(mr);
 		return ERR_PTR(-ENOMEM);
 	}
 	return mr;
@@ -449,10 +454,8 @@ struct ib_mr *smw_mr_rereg_user(struct ib_mr *ibmr, int flags, u64 start,
 		err = mr_retire(mr);
 	if (!err)
 		mr_change(mr, flags, access, pd, other);
-	if (other) {
-		mr_unpin(other);
-		kfree(other);
-	}
+	if (other)
+		mr_free(other);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mr_rereg_user);

@@ -7,6 +7,7 @@
 #include <net/ipv6.h>
 
 #include <smw/gid.h>
+#include <smw/route.h>
 
 /*
  * Changes whenever an address or netdev of any link does. A queue pair that

@@ -19,6 +19,7 @@
 #include <smw/mcast.h>
 #include <smw/psn.h>
 #include <smw/requester.h>
+#include <smw/route.h>
 #include <smw/work.h>
 
 /* Requests that may wait for a READ's responses to be sent. */

@@ -8,18 +8,11 @@
 
 #include <linux/in6.h>
 #include <smw/link.h>
-#include <smw/qp.h>
 
 /* Such an address says nothing without its netdev: others may have it elsewhere. */
 static inline bool smw_gid_is_link_local(const struct in6_addr *address)
 {
 	return (address->s6_addr32[0] & htonl(0xffc00000)) == htonl(0xfe800000);
-}
-
-/* Nor does a path to or from one. */
-static inline bool smw_av_is_link_local(const struct smw_av *av)
-{
-	return smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target);
 }
 
 /**

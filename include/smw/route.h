@@ -5,7 +5,14 @@
 #ifndef SMW_ROUTE_H
 #define SMW_ROUTE_H
 
+#include <smw/gid.h>
 #include <smw/qp.h>
+
+/* A path to or from such an address counts on its netdev alone. */
+static inline bool smw_av_is_link_local(const struct smw_av *av)
+{
+	return smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target);
+}
 
 /**
  * smw_av_fill() - an address vector of a path

@@ -25,13 +25,13 @@ link_local_cm() {
 	cm_pair "$remote%remote" "$remote%near"
 }
 
-# Two netdevs with the same address, as link-local ones may be: each link has its own
-# connections, whichever was there first.
 no_left() {
 	ip link delete left
 	ip -6 addr del fe80::77/64 dev near
 }
 
+# Two netdevs with the same address, as link-local ones may be: each link has its own
+# connections, whichever was there first.
 same_link_local() {
 	trap 'set +e; no_left; end_jobs' EXIT
 	ip link add left type veth peer name right netns far
