@@ -8,6 +8,7 @@
 
 #include <smw/carrier.h>
 #include <smw/packet.h>
+#include <smw/vrf.h>
 
 /**
  * struct smw_gid - an address of a link
@@ -15,6 +16,7 @@
  * @address: the address. There may be two of one, of two netdevs
  * @ifindex: the netdev that has it
  * @vlan_id: that netdev's VLAN, or SMW_VLAN_NONE
+ * @vrf: of that netdev
  * @rcu: frees the structure after the last look at it
  */
 struct smw_gid {
@@ -22,6 +24,7 @@ struct smw_gid {
 	struct in6_addr address;
 	int ifindex;
 	u16 vlan_id;
+	struct smw_vrf vrf;
 	struct rcu_head rcu;
 };
 
@@ -48,7 +51,7 @@ int smw_gid_add(const struct ib_gid_attr *attr, void **context)
 	/* Another namespace's: in the core's table, but not for use. */
 	if (ifindex < 0)
 		return 0;
-	gid = kmalloc(sizeof(*gid), GFP_KERNEL);
+	gid = kzalloc(sizeof(*gid), GFP_KERNEL);
 	if (!gid)
 		return -ENOMEM;
 	memcpy(&gid->address, &attr->gid, sizeof(gid->address));
@@ -86,16 +89,18 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
 	return found;
 }
 
-bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex)
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address,
+		    const struct smw_ingress *ingress)
 {
-	const struct smw_gid *gid;
+	struct smw_gid *gid;
 	bool found = false;
 
 	if (smw_gid_is_link_local(address))
-		return smw_gid_lives(link, address, ifindex);
+		return smw_gid_lives(link, address, ingress->ifindex);
 	rcu_read_lock();
 	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address))
-		found |= ipv6_addr_equal(&gid->address, address);
+		found |= ipv6_addr_equal(&gid->address, address) &&
+			 smw_vrf_of(&gid->vrf, link->net, gid->ifindex) == ingress->vrf;
 	rcu_read_unlock();
 	return found;
 }

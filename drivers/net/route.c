@@ -242,6 +242,7 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah, u32 mt
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
 	qp->av = av;
+	qp->vrf.seen = 0;
 	qp->requester.peer_generation = 0;
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);

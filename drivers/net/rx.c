@@ -20,6 +20,7 @@
 #include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/route.h>
+#include <smw/vrf.h>
 #include <smw/work.h>
 
 /* Requests that may wait for a READ's responses to be sent. */
@@ -27,17 +28,40 @@
 /* How many of them are executed in one turn. */
 #define BACKLOG_TURN 16
 
+/* What became of a packet. */
+enum smw_fate {
+	SMW_FATE_CONSUMED,
+	SMW_FATE_KEPT,		/* it waits in a backlog */
+	SMW_FATE_DROPPED,
+};
+
 /**
  * struct smw_arrival - a packet on its way up
  * @skb: the packet; skb->data is at the UDP header
  * @packet: its transport headers
  * @total: bytes of UDP payload
+ * @fate: what became of it
  */
 struct smw_arrival {
 	struct sk_buff *skb;
 	struct smw_packet packet;
 	u32 total;
+	enum smw_fate fate;
 };
+
+static void drop(struct smw_arrival *arrival, struct smw_link *link, enum smw_counter counter)
+{
+	arrival->fate = SMW_FATE_DROPPED;
+	smw_count(link, counter);
+}
+
+/* It is no link's. */
+static void drop_unclaimed(struct smw_arrival *arrival, struct net *net,
+			   enum smw_counter counter)
+{
+	arrival->fate = SMW_FATE_DROPPED;
+	smw_sock_count(net, counter);
+}
 
 /* The headers that the ICRC is taken over must be plain and in one piece. */
 static bool pull_headers(struct sk_buff *skb)
@@ -116,32 +140,44 @@ static void addresses(const struct sk_buff *skb, struct in6_addr *source,
 	}
 }
 
-/*
- * The netdev that a packet came in by: of one in a VRF skb->dev is the VRF's by now. Of
- * this host's own over IPv6, the address's.
- */
-static int came_by(const struct sk_buff *skb)
+/* Of a packet in a VRF skb->dev is the VRF's netdev by now. */
+static struct smw_ingress ingress_of(const struct sk_buff *skb)
 {
-	return skb->protocol == htons(ETH_P_IPV6) ? IP6CB(skb)->iif : IPCB(skb)->iif;
+	bool ipv6 = skb->protocol == htons(ETH_P_IPV6);
+
+	return (struct smw_ingress) {
+		.ifindex = ipv6 ? IP6CB(skb)->iif : IPCB(skb)->iif,
+		.vrf = smw_vrf_of_packet(skb),
+	};
+}
+
+/*
+ * An address counts in its own VRF alone, and a link-local one on its own wire alone:
+ * others may have the same.
+ */
+static bool comes_from_there(struct smw_qp *qp, const struct smw_av *av,
+			     const struct smw_ingress *ingress)
+{
+	if (smw_av_is_link_local(av))
+		return ingress->ifindex == av->ifindex;
+	return ingress->vrf == smw_vrf_of(&qp->vrf, qp->link->net, av->ifindex);
 }
 
 /*
  * A connected queue pair listens to its peer's address alone (C9-49, A17.4.3), a
- * datagram queue pair to everyone who knows an address of its link. A link-local
- * address counts on its own wire alone: another one may have the same.
+ * datagram queue pair to everyone who knows an address of its link.
  */
-static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
+static bool addressed_to(struct smw_qp *qp, const struct sk_buff *skb)
 {
+	const struct smw_ingress ingress = ingress_of(skb);
 	const struct smw_av *av = smw_qp_av(qp);
 	struct in6_addr source, target;
 
 	addresses(skb, &source, &target);
 	if (smw_qp_is_datagram(qp))
-		return smw_gid_exists(qp->link, &target, came_by(skb));
-	if (!av || !ipv6_addr_equal(&source, &av->target) ||
-	    !ipv6_addr_equal(&target, &av->source))
-		return false;
-	return !smw_av_is_link_local(av) || came_by(skb) == av->ifindex;
+		return smw_gid_exists(qp->link, &target, &ingress);
+	return av && ipv6_addr_equal(&source, &av->target) &&
+	       ipv6_addr_equal(&target, &av->source) && comes_from_there(qp, av, &ingress);
 }
 
 /* The whole header of IPv6, or IPv4's where the last bytes of a GRH would be (A17.4.5). */
@@ -170,7 +206,7 @@ static enum smw_reason judge_packet(const struct smw_arrival *arrival, u8 transp
 	return SMW_OK;
 }
 
-static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
+static enum smw_reason judge(struct smw_qp *qp, const struct smw_arrival *arrival)
 {
 	if (!addressed_to(qp, arrival->skb))
 		return SMW_DROP_ADDRESS;
@@ -228,12 +264,11 @@ static bool may_wait(const struct smw_qp *qp, const struct smw_packet *packet)
 
 /*
  * Responses leave in the order of their requests, so what comes while a READ
- * is being answered waits. Returns true where the packet was kept.
+ * is being answered waits.
  */
-static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
+static void take_request(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	struct smw_responder *rsp = &qp->responder;
-	bool kept = false;
 
 	spin_lock(&rsp->lock);
 	begin_stream_again(qp, &arrival->packet);
@@ -245,12 +280,11 @@ static bool take_request(struct smw_qp *qp, struct smw_arrival *arrival)
 		/* A borrowed route must not outlive this softirq. */
 		skb_dst_drop(arrival->skb);
 		__skb_queue_tail(&rsp->backlog, arrival->skb);
-		kept = true;
+		arrival->fate = SMW_FATE_KEPT;
 	} else {
-		smw_count(qp->link, SMW_COUNT_DROPPED);
+		drop(arrival, qp->link, SMW_COUNT_DROPPED);
 	}
 	spin_unlock(&rsp->lock);
-	return kept;
 }
 
 /* What waited was checked when it came, so only its headers are read again. */
@@ -286,7 +320,7 @@ static u16 vlan_of(const struct smw_qp *qp, const struct sk_buff *skb)
 	if (!qp->is_kernel)
 		return SMW_VLAN_NONE;
 	addresses(skb, &source, &target);
-	return smw_gid_vlan(qp->link, &target, came_by(skb));
+	return smw_gid_vlan(qp->link, &target, ingress_of(skb).ifindex);
 }
 
 /* Nothing answers a datagram, and it waits for nothing. */
@@ -322,7 +356,7 @@ static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 	payload_cursor(arrival, &payload);
 	if (smw_completer_read(qp, packet->psn, 1, packet->op->flags & SMW_OP_END,
 			       packet->payload_len, &payload) == SMW_DROP_UNEXPECTED)
-		smw_count(qp->link, SMW_COUNT_DROPPED);
+		drop(arrival, qp->link, SMW_COUNT_DROPPED);
 }
 
 static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)
@@ -337,24 +371,21 @@ static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)
 		smw_work_note(qp, SMW_NOTE_SEND);
 }
 
-/* Returns true where the packet was kept. */
-static bool deliver(struct smw_qp *qp, struct smw_arrival *arrival)
+static void deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	enum smw_reason reason = judge(qp, arrival);
 
 	if (reason) {
-		smw_count(qp->link, smw_reason_info(reason)->counter);
-		return false;
+		drop(arrival, qp->link, smw_reason_info(reason)->counter);
+		return;
 	}
 	smw_count(qp->link, SMW_COUNT_RECEIVED_PACKETS);
-	if (smw_qp_is_datagram(qp)) {
+	if (smw_qp_is_datagram(qp))
 		take_datagram(qp, arrival);
-		return false;
-	}
-	if (arrival->packet.op->flags & SMW_OP_REQUEST)
-		return take_request(qp, arrival);
-	take_response(qp, arrival);
-	return false;
+	else if (arrival->packet.op->flags & SMW_OP_REQUEST)
+		take_request(qp, arrival);
+	else
+		take_response(qp, arrival);
 }
 
 static void deliver_to_member(struct smw_link *link, struct smw_arrival *arrival, u32 qpn)
@@ -380,8 +411,8 @@ static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
 	addresses(arrival->skb, &source, &group);
 	count = reason ? 0 : smw_mcast_members(link, &group, qpns);
 	if (!count) {
-		smw_count(link, reason ? smw_reason_info(reason)->counter :
-					 SMW_COUNT_DROPPED);
+		drop(arrival, link, reason ? smw_reason_info(reason)->counter :
+					     SMW_COUNT_DROPPED);
 		return;
 	}
 	smw_count(link, SMW_COUNT_RECEIVED_PACKETS);
@@ -394,39 +425,25 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 	struct smw_link *link;
 
 	rcu_read_lock();
-	link = smw_sock_link(net, came_by(arrival->skb));
+	link = smw_sock_link(net, ingress_of(arrival->skb).ifindex);
 	if (link)
 		deliver_to_group(link, arrival);
 	else
-		smw_sock_count(net, SMW_COUNT_DROPPED);
+		drop_unclaimed(arrival, net, SMW_COUNT_DROPPED);
 	rcu_read_unlock();
 }
 
-/*
- * The address says whose it is; of links that have the same one, the one that the packet
- * came in by. This host's own over IPv4 come in by lo, or by a VRF's netdev.
- */
-static struct smw_link *addressed_link(struct net *net, const struct sk_buff *skb)
-{
-	struct in6_addr source, target;
-	int ifindex = came_by(skb);
-	struct smw_link *link;
-
-	addresses(skb, &source, &target);
-	link = smw_sock_link(net, ifindex);
-	if (link && smw_gid_exists(link, &target, ifindex))
-		return link;
-	return smw_sock_find(net, &target, ifindex);
-}
-
-/* Each link has a queue pair of this number. */
+/* Each link has a queue pair of this number; the address says whose it is. */
 static struct smw_qp *hold_gsi(struct net *net, const struct sk_buff *skb)
 {
+	const struct smw_ingress ingress = ingress_of(skb);
+	struct in6_addr source, target;
 	struct smw_qp *qp = NULL;
 	struct smw_link *link;
 
+	addresses(skb, &source, &target);
 	rcu_read_lock();
-	link = addressed_link(net, skb);
+	link = smw_sock_find(net, &target, &ingress);
 	if (link)
 		qp = smw_qp_hold_gsi(link, SMW_HOLD_QP);
 	rcu_read_unlock();
@@ -440,39 +457,35 @@ static struct smw_qp *hold_target(struct net *net, const struct smw_arrival *arr
 	return smw_qp_hold(net, arrival->packet.qpn, SMW_HOLD_QP);
 }
 
-/* Returns true where the packet was kept. */
-static bool receive(struct net *net, struct smw_arrival *arrival)
+static void receive(struct net *net, struct smw_arrival *arrival)
 {
-	enum smw_reason reason = parse(arrival);
 	struct smw_qp *qp;
-	bool kept = false;
 
-	if (reason) {
-		smw_sock_count(net, SMW_COUNT_MALFORMED);
-		return false;
+	if (!pull_headers(arrival->skb) || parse(arrival)) {
+		drop_unclaimed(arrival, net, SMW_COUNT_MALFORMED);
+		return;
 	}
 	if (arrival->packet.qpn == SMW_QPN_MULTICAST) {
 		receive_group(net, arrival);
-		return false;
+		return;
 	}
 	qp = hold_target(net, arrival);
 	if (!qp) {
-		smw_sock_count(net, SMW_COUNT_DROPPED);
-		return false;
+		drop_unclaimed(arrival, net, SMW_COUNT_DROPPED);
+		return;
 	}
-	kept = deliver(qp, arrival);
+	deliver(qp, arrival);
 	smw_hold_drop(SMW_HOLD_QP);
-	return kept;
 }
 
 int smw_rx_packet(struct sock *sk, struct sk_buff *skb)
 {
 	struct smw_arrival arrival = { .skb = skb };
 
-	if (!pull_headers(skb))
-		smw_sock_count(sock_net(sk), SMW_COUNT_MALFORMED);
-	else if (receive(sock_net(sk), &arrival))
-		return 0;
-	consume_skb(skb);
+	receive(sock_net(sk), &arrival);
+	if (arrival.fate == SMW_FATE_DROPPED)
+		kfree_skb_reason(skb, SKB_DROP_REASON_NOT_SPECIFIED);
+	else if (arrival.fate == SMW_FATE_CONSUMED)
+		consume_skb(skb);
 	return 0;
 }

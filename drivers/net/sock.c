@@ -138,31 +138,39 @@ void smw_sock_count(struct net *net, enum smw_counter counter)
 	rcu_read_unlock();
 }
 
+/* A VLAN has the link of the netdev below it. */
+static bool is_on(const struct smw_link *link, const struct net_device *netdev)
+{
+	if (netdev && is_vlan_dev(netdev))
+		netdev = vlan_dev_real_dev(netdev);
+	return netdev && rcu_access_pointer(link->netdev) == netdev;
+}
+
 struct smw_link *smw_sock_link(struct net *net, int ifindex)
 {
-	struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
+	const struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link;
 
-	if (!netdev)
-		return NULL;
-	if (is_vlan_dev(netdev))
-		netdev = vlan_dev_real_dev(netdev);
 	list_for_each_entry_rcu(link, &socks->links, sock_node)
-		if (rcu_access_pointer(link->netdev) == netdev)
+		if (is_on(link, netdev))
 			return link;
 	return NULL;
 }
 
-struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex)
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address,
+			       const struct smw_ingress *ingress)
 {
+	const struct net_device *netdev = dev_get_by_index_rcu(net, ingress->ifindex);
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link, *other = NULL;
 
 	list_for_each_entry_rcu(link, &socks->links, sock_node) {
-		if (smw_gid_lives(link, address, ifindex))
+		if (!smw_gid_exists(link, address, ingress))
+			continue;
+		if (is_on(link, netdev))
 			return link;
-		if (!other && smw_gid_exists(link, address, ifindex))
+		if (!other || smw_gid_lives(link, address, ingress->ifindex))
 			other = link;
 	}
 	return other;

@@ -291,7 +291,8 @@ vrf_not_here() {
 	moves smw1 fd79::1 smw2 fd79::2
 }
 
-# Another VRF with the same addresses: each link has its own connections.
+# Another VRF with the same addresses: each link has its own connections. Queue pairs hear
+# nobody of the other one, nor of outside, once its netdev is there.
 vrf_same_address() {
 	vrf_made vrf2 11
 	ip netns add box
@@ -301,15 +302,42 @@ vrf_same_address() {
 	ip link set left up
 	ip netns exec box ip addr add 10.79.0.2/24 dev right
 	ip netns exec box ip link set right up
+	ip addr add fd79::1/64 dev left nodad
+	ip netns exec box ip addr add fd79::2/64 dev right nodad
 	add smw5 left
 	ip netns exec box rdma link add smw6 type smw netdev right
 	until_true 10 has_gid smw5 10.79.0.1
 	until_true 10 has_gid smw6 10.79.0.2
+	until_true 10 has_gid smw5 fd79::1
+	until_true 10 has_gid smw6 fd79::2
 	ping_here far
 	ping_here box
+	vrfs_apart 10.79.0
+	vrfs_apart fd79:
+	ip link set left nomaster
+	vrfs_apart 10.79.0
 	ip netns delete box
 	ip link delete vrf2
 	until_true 10 link_gone smw5
+}
+
+# carries SERVICE FROM TO NETWORK: from the one's host 2 to the other's host 1. Of UC and
+# UD, where nobody has to answer.
+carries() {
+	local separator=.
+	[[ $4 != *: ]] || separator=:
+	reaches "$1" "$2" "$(gid_index "$2" "$4${separator}2")" \
+		-D "$3" -G "$(gid_index "$3" "$4${separator}1")"
+}
+
+vrfs_apart() { # NETWORK
+	local service
+	for service in uc ud; do
+		carries $service smw2 smw1 "$1"
+		carries $service smw6 smw5 "$1"
+		not carries $service smw6 smw1 "$1"
+		not carries $service smw2 smw5 "$1"
+	done
 }
 
 # ping_here NAMESPACE: the client there; the server on every address here.

@@ -41,6 +41,9 @@ moves() {
 	"$path" "${ends[@]}" -b "${@:5}" move
 }
 
+# reaches SERVICE DEVICE GID-INDEX WORD...: one way.
+reaches() { "$path" -x "$slow" -t "$1" -d "$2" -g "$3" "${@:4}" move; }
+
 # own_addresses SAME-HOST: from smw1 to itself.
 own_addresses() {
 	local address

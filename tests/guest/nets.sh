@@ -77,8 +77,6 @@ own_apart() {
 	done
 }
 
-reaches() { "$path" -x "$slow" -t "$1" -d "$2" -g "$3" "${@:4}" move; }
-
 # ping_near SERVER-ADDRESS AS-THE-CLIENT-SAYS-IT: the client in far.
 ping_near() {
 	new_port
