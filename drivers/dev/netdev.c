@@ -90,12 +90,8 @@ static void netdev_gone(struct smw_link *link)
 static int netdev_event(struct notifier_block *block, unsigned long event, void *info)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
-	struct smw_link *link;
+	struct smw_link *link = smw_links_find(netdev);
 
-	/* A netdev that goes into a VRF, or leaves it, may be one above a link's. */
-	if (event == NETDEV_CHANGEUPPER)
-		smw_carrier_changed();
-	link = smw_links_find(netdev);
 	if (!link)
 		return NOTIFY_DONE;
 	switch (event) {

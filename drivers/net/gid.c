@@ -8,7 +8,7 @@
 
 #include <smw/carrier.h>
 #include <smw/packet.h>
-#include <smw/vrf.h>
+#include <smw/route.h>
 
 /**
  * struct smw_gid - an address of a link
@@ -16,7 +16,6 @@
  * @address: the address. There may be two of one, of two netdevs
  * @ifindex: the netdev that has it
  * @vlan_id: that netdev's VLAN, or SMW_VLAN_NONE
- * @vrf: of that netdev
  * @rcu: frees the structure after the last look at it
  */
 struct smw_gid {
@@ -24,7 +23,6 @@ struct smw_gid {
 	struct in6_addr address;
 	int ifindex;
 	u16 vlan_id;
-	struct smw_vrf vrf;
 	struct rcu_head rcu;
 };
 
@@ -51,7 +49,7 @@ int smw_gid_add(const struct ib_gid_attr *attr, void **context)
 	/* Another namespace's: in the core's table, but not for use. */
 	if (ifindex < 0)
 		return 0;
-	gid = kzalloc(sizeof(*gid), GFP_KERNEL);
+	gid = kmalloc(sizeof(*gid), GFP_KERNEL);
 	if (!gid)
 		return -ENOMEM;
 	memcpy(&gid->address, &attr->gid, sizeof(gid->address));
@@ -89,18 +87,17 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
 	return found;
 }
 
-bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address,
-		    const struct smw_ingress *ingress)
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex)
 {
-	struct smw_gid *gid;
+	const struct smw_gid *gid;
 	bool found = false;
 
 	if (smw_gid_is_link_local(address))
-		return smw_gid_lives(link, address, ingress->ifindex);
+		return smw_gid_lives(link, address, ifindex);
 	rcu_read_lock();
 	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address))
 		found |= ipv6_addr_equal(&gid->address, address) &&
-			 smw_vrf_of(&gid->vrf, link->net, gid->ifindex) == ingress->vrf;
+			 smw_route_same_vrf(link->net, gid->ifindex, ifindex);
 	rcu_read_unlock();
 	return found;
 }

@@ -8,7 +8,6 @@
 
 #include <smw/gid.h>
 #include <smw/route.h>
-#include <smw/vrf.h>
 
 /*
  * Changes whenever an address or netdev of any link does. A queue pair that
@@ -47,20 +46,14 @@ static bool addresses_live(struct smw_qp *qp, const struct smw_qp *peer,
 	return true;
 }
 
-/* Are both netdevs in the same VRF, or outside of all? */
-static bool share_vrf(struct smw_qp *qp, struct smw_qp *peer, const struct smw_av *av)
-{
-	return smw_vrf_of(&qp->vrf, qp->link->net, qp->av.ifindex) ==
-	       smw_vrf_of(&peer->vrf, peer->link->net, av->ifindex);
-}
-
 /*
  * The peer must be connected to this address, as a packet's source address
  * would be judged, and to this queue pair. A packet does not say which queue
  * pair sent it, but its answer goes to the one that the peer is connected to;
  * here it would come to whoever asks. Everything else the responder judges.
  */
-static bool connected(struct smw_qp *qp, struct smw_qp *peer, const struct smw_av *av)
+static bool connected(const struct smw_qp *qp, const struct smw_qp *peer,
+		      const struct smw_av *av)
 {
 	/* Pairs with the cmpxchg of modify: what is read below is of this state. */
 	switch (smp_load_acquire(&peer->state)) {
@@ -76,9 +69,8 @@ static bool connected(struct smw_qp *qp, struct smw_qp *peer, const struct smw_a
 	       READ_ONCE(qp->link->up) && READ_ONCE(peer->link->up) &&
 	       ipv6_addr_equal(&qp->av.target, &av->source) &&
 	       ipv6_addr_equal(&qp->av.source, &av->target) &&
-	       share_vrf(qp, peer, av) &&
 	       /* Whether two netdevs are on one wire only packets can tell. */
-	       (!smw_av_is_link_local(av) || av->ifindex == qp->av.ifindex);
+	       smw_av_counts_on(av, qp->link->net, qp->av.ifindex);
 }
 
 struct smw_qp *smw_carrier_peer(struct smw_qp *qp)

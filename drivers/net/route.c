@@ -16,6 +16,12 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
+bool smw_route_same_vrf(struct net *net, int one, int other)
+{
+	return one == other || l3mdev_master_ifindex_by_index(net, one) ==
+			       l3mdev_master_ifindex_by_index(net, other);
+}
+
 /*
  * A netdev keeps IPv4 to its own routes, and of this host's addresses another netdev may
  * have the target. A VRF has a table of them too, which goes by the VRF's netdev.
@@ -242,7 +248,6 @@ int smw_carrier_connect(struct smw_qp *qp, const struct rdma_ah_attr *ah, u32 mt
 	spin_lock_bh(&qp->requester.lock);
 	spin_lock(&qp->responder.lock);
 	qp->av = av;
-	qp->vrf.seen = 0;
 	qp->requester.peer_generation = 0;
 	drop_routes(qp);
 	spin_unlock(&qp->responder.lock);

@@ -20,7 +20,6 @@
 #include <smw/psn.h>
 #include <smw/requester.h>
 #include <smw/route.h>
-#include <smw/vrf.h>
 #include <smw/work.h>
 
 /* Requests that may wait for a READ's responses to be sent. */
@@ -140,44 +139,30 @@ static void addresses(const struct sk_buff *skb, struct in6_addr *source,
 	}
 }
 
-/* Of a packet in a VRF skb->dev is the VRF's netdev by now. */
-static struct smw_ingress ingress_of(const struct sk_buff *skb)
-{
-	bool ipv6 = skb->protocol == htons(ETH_P_IPV6);
-
-	return (struct smw_ingress) {
-		.ifindex = ipv6 ? IP6CB(skb)->iif : IPCB(skb)->iif,
-		.vrf = smw_vrf_of_packet(skb),
-	};
-}
-
 /*
- * An address counts in its own VRF alone, and a link-local one on its own wire alone:
- * others may have the same.
+ * The netdev that a packet came in by: of one in a VRF skb->dev is the VRF's by now. This
+ * host's own over IPv4 come in by lo, or by a VRF's netdev; over IPv6, by the address's.
  */
-static bool comes_from_there(struct smw_qp *qp, const struct smw_av *av,
-			     const struct smw_ingress *ingress)
+static int came_by(const struct sk_buff *skb)
 {
-	if (smw_av_is_link_local(av))
-		return ingress->ifindex == av->ifindex;
-	return ingress->vrf == smw_vrf_of(&qp->vrf, qp->link->net, av->ifindex);
+	return skb->protocol == htons(ETH_P_IPV6) ? IP6CB(skb)->iif : IPCB(skb)->iif;
 }
 
 /*
  * A connected queue pair listens to its peer's address alone (C9-49, A17.4.3), a
  * datagram queue pair to everyone who knows an address of its link.
  */
-static bool addressed_to(struct smw_qp *qp, const struct sk_buff *skb)
+static bool addressed_to(const struct smw_qp *qp, const struct sk_buff *skb)
 {
-	const struct smw_ingress ingress = ingress_of(skb);
 	const struct smw_av *av = smw_qp_av(qp);
 	struct in6_addr source, target;
 
 	addresses(skb, &source, &target);
 	if (smw_qp_is_datagram(qp))
-		return smw_gid_exists(qp->link, &target, &ingress);
+		return smw_gid_exists(qp->link, &target, came_by(skb));
 	return av && ipv6_addr_equal(&source, &av->target) &&
-	       ipv6_addr_equal(&target, &av->source) && comes_from_there(qp, av, &ingress);
+	       ipv6_addr_equal(&target, &av->source) &&
+	       smw_av_counts_on(av, qp->link->net, came_by(skb));
 }
 
 /* The whole header of IPv6, or IPv4's where the last bytes of a GRH would be (A17.4.5). */
@@ -206,7 +191,7 @@ static enum smw_reason judge_packet(const struct smw_arrival *arrival, u8 transp
 	return SMW_OK;
 }
 
-static enum smw_reason judge(struct smw_qp *qp, const struct smw_arrival *arrival)
+static enum smw_reason judge(const struct smw_qp *qp, const struct smw_arrival *arrival)
 {
 	if (!addressed_to(qp, arrival->skb))
 		return SMW_DROP_ADDRESS;
@@ -320,7 +305,7 @@ static u16 vlan_of(const struct smw_qp *qp, const struct sk_buff *skb)
 	if (!qp->is_kernel)
 		return SMW_VLAN_NONE;
 	addresses(skb, &source, &target);
-	return smw_gid_vlan(qp->link, &target, ingress_of(skb).ifindex);
+	return smw_gid_vlan(qp->link, &target, came_by(skb));
 }
 
 /* Nothing answers a datagram, and it waits for nothing. */
@@ -425,7 +410,7 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 	struct smw_link *link;
 
 	rcu_read_lock();
-	link = smw_sock_link(net, ingress_of(arrival->skb).ifindex);
+	link = smw_sock_link(net, came_by(arrival->skb));
 	if (link)
 		deliver_to_group(link, arrival);
 	else
@@ -436,14 +421,13 @@ static void receive_group(struct net *net, struct smw_arrival *arrival)
 /* Each link has a queue pair of this number; the address says whose it is. */
 static struct smw_qp *hold_gsi(struct net *net, const struct sk_buff *skb)
 {
-	const struct smw_ingress ingress = ingress_of(skb);
 	struct in6_addr source, target;
 	struct smw_qp *qp = NULL;
 	struct smw_link *link;
 
 	addresses(skb, &source, &target);
 	rcu_read_lock();
-	link = smw_sock_find(net, &target, &ingress);
+	link = smw_sock_find(net, &target, came_by(skb));
 	if (link)
 		qp = smw_qp_hold_gsi(link, SMW_HOLD_QP);
 	rcu_read_unlock();

@@ -158,19 +158,18 @@ struct smw_link *smw_sock_link(struct net *net, int ifindex)
 	return NULL;
 }
 
-struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address,
-			       const struct smw_ingress *ingress)
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex)
 {
-	const struct net_device *netdev = dev_get_by_index_rcu(net, ingress->ifindex);
+	const struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link, *other = NULL;
 
 	list_for_each_entry_rcu(link, &socks->links, sock_node) {
-		if (!smw_gid_exists(link, address, ingress))
+		if (!smw_gid_exists(link, address, ifindex))
 			continue;
 		if (is_on(link, netdev))
 			return link;
-		if (!other || smw_gid_lives(link, address, ingress->ifindex))
+		if (!other || smw_gid_lives(link, address, ifindex))
 			other = link;
 	}
 	return other;

@@ -9,17 +9,6 @@
 #include <linux/in6.h>
 #include <smw/link.h>
 
-/**
- * struct smw_ingress - where a packet came in
- * @ifindex: the netdev. Of this host's own over IPv4 it is lo, or a VRF's netdev; over
- *           IPv6, the address's
- * @vrf: index of the VRF's netdev, or 0 outside of all
- */
-struct smw_ingress {
-	int ifindex;
-	int vrf;
-};
-
 /* Such an address says nothing without its netdev: others may have it elsewhere. */
 static inline bool smw_gid_is_link_local(const struct in6_addr *address)
 {
@@ -71,13 +60,12 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
  * smw_gid_exists() - is a packet to this address for the link?
  * @link: the link
  * @address: an address, an IPv4 one mapped into IPv6
- * @ingress: where it came in: in the address's VRF, and by its netdev where it is
- *           link-local
+ * @ifindex: the netdev that it came in by, which has to be the address's own where
+ *           that is link-local, or else in the same VRF
  *
  * Context: any.
  */
-bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address,
-		    const struct smw_ingress *ingress);
+bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex);
 
 /**
  * smw_gid_vlan() - the VLAN that an address of the link's is on

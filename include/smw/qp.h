@@ -65,16 +65,6 @@ struct smw_av {
 };
 
 /**
- * struct smw_vrf - the VRF that a netdev is in, as last seen
- * @seen: generation of the addresses (carrier.h) in the upper half, index of the VRF's
- *        netdev in the lower; one word, since packets look at it without a lock.
- *        0: not looked yet
- */
-struct smw_vrf {
-	u64 seen;
-};
-
-/**
  * struct smw_route - a cached route
  * @dst: the route, referenced, or NULL
  * @cookie: for dst_check()
@@ -346,7 +336,6 @@ struct smw_responder {
  * @cap: sizes as created
  * @av: where packets go; read under either lock, or by smw_qp_av()
  * @av_valid: @av is there and does not change
- * @vrf: of @av's netdev
  * @route: cached routes, by enum smw_route_user
  * @send_cq: completions of sends
  * @recv_cq: completions of receives
@@ -385,7 +374,6 @@ struct smw_qp {
 	struct ib_qp_cap cap;
 	struct smw_av av;
 	bool av_valid;
-	struct smw_vrf vrf;
 	struct smw_route route[SMW_ROUTES];
 	struct smw_cq *send_cq;
 	struct smw_cq *recv_cq;

@@ -8,10 +8,31 @@
 #include <smw/gid.h>
 #include <smw/qp.h>
 
-/* A path to or from such an address counts on its netdev alone. */
-static inline bool smw_av_is_link_local(const struct smw_av *av)
+/**
+ * smw_route_same_vrf() - are two netdevs in the same VRF, or both outside of all?
+ * @net: their namespace
+ * @one: ifindex of a netdev, or of a VRF's own
+ * @other: likewise
+ *
+ * Two VRFs may have the same addresses, and hosts of each are none of the other's.
+ * Context: any.
+ */
+bool smw_route_same_vrf(struct net *net, int one, int other);
+
+/**
+ * smw_av_counts_on() - are the addresses of a path those of hosts on this netdev's wire?
+ * @av: the path
+ * @net: its namespace
+ * @ifindex: the netdev: @av's own where an address is link-local, or else one in the
+ *           same VRF
+ *
+ * Context: any.
+ */
+static inline bool smw_av_counts_on(const struct smw_av *av, struct net *net, int ifindex)
 {
-	return smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target);
+	if (smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target))
+		return ifindex == av->ifindex;
+	return smw_route_same_vrf(net, ifindex, av->ifindex);
 }
 
 /**

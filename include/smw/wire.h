@@ -14,8 +14,6 @@
 #include <smw/qp.h>
 #include <smw/responder.h>
 
-struct smw_ingress;
-
 /* The most that a packet with payload has around it: a WRITE with immediate. */
 #define SMW_WIRE_OVERHEAD (sizeof(struct ipv6hdr) + sizeof(struct udphdr) +	\
 			   SMW_BTH_LEN + SMW_RETH_LEN + SMW_IMM_LEN + SMW_ICRC_LEN)
@@ -64,15 +62,14 @@ struct smw_link *smw_sock_link(struct net *net, int ifindex);
  * smw_sock_find() - the link of a namespace that has an address
  * @net: the namespace
  * @address: the address, an IPv4 one mapped into IPv6
- * @ingress: where the packet came in; of links that have the address the one on that
- *           netdev, or else one that has it there
+ * @ifindex: the netdev that the packet came in by; of links that have the address the
+ *           one on that netdev, or else one that has it there
  *
  * Context: under rcu_read_lock().
  *
  * Return: the link, valid as long as that, or NULL.
  */
-struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address,
-			       const struct smw_ingress *ingress);
+struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex);
 
 /* Module start and end. */
 int smw_sock_init(void);

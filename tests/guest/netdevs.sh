@@ -312,10 +312,11 @@ vrf_same_address() {
 	until_true 10 has_gid smw6 fd79::2
 	ping_here far
 	ping_here box
-	vrfs_apart 10.79.0
-	vrfs_apart fd79:
+	vrfs_apart 10.79.0 uc ud
+	vrfs_apart fd79: ud
+	own_vrfs_apart
 	ip link set left nomaster
-	vrfs_apart 10.79.0
+	vrfs_apart 10.79.0 uc
 	ip netns delete box
 	ip link delete vrf2
 	until_true 10 link_gone smw5
@@ -330,14 +331,25 @@ carries() {
 		-D "$3" -G "$(gid_index "$3" "$4${separator}1")"
 }
 
-vrfs_apart() { # NETWORK
+vrfs_apart() { # NETWORK SERVICE...
 	local service
-	for service in uc ud; do
-		carries $service smw2 smw1 "$1"
-		carries $service smw6 smw5 "$1"
-		not carries $service smw6 smw1 "$1"
-		not carries $service smw2 smw5 "$1"
+	for service in "${@:2}"; do
+		carries "$service" smw2 smw1 "$1"
+		carries "$service" smw6 smw5 "$1"
+		not carries "$service" smw6 smw1 "$1" &
+		not carries "$service" smw2 smw5 "$1"
+		wait $!
 	done
+}
+
+# The address of near's peer is this host's own in the other VRF, where no packet leads.
+own_vrfs_apart() {
+	ip addr add 10.79.0.2/24 dev left
+	until_true 10 has_gid smw5 10.79.0.2
+	not carries rc smw5 smw1 10.79.0 &
+	not carries uc smw5 smw1 10.79.0
+	wait $!
+	ip addr del 10.79.0.2/24 dev left
 }
 
 # ping_here NAMESPACE: the client there; the server on every address here.
