@@ -13,24 +13,12 @@
 # without either, a few rounds.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cmlib.sh"
 
 listens=cm_listening
 
-# pair SERVER-WORDS -- CLIENT-WORDS: on a port of their own; both must succeed.
-pair() {
-	split_words "$@"
-	new_port
-	serve "${before[@]}" -p "$port" || return 1
-	call "${behind[@]}" -p "$port"
-}
-
-# What the programs say of a transfer that was short is not in their exit status.
-rping_pair() {
-	pair rping -s -a "$1" -v -V -C "$rounds" -S "$2" -- \
-		rping -c -a "$1" -v -V -C "$rounds" -S "$2" | tee "$scratch/rping"
-	[[ $(grep -c '^ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
-	[[ $(grep -c '^server: server ping data: rdma-ping' "$scratch/rping") == "$rounds" ]]
-}
+# rping_of SIZE ADDRESS
+rping_of() { rping_pair "$rounds" -a "$2" -S "$1" -- -a "$2" -S "$1"; }
 
 cmatose_pair() {
 	pair ucmatose -b "$1" -c "$2" -C "$3" -S "$4" -- \
@@ -38,28 +26,18 @@ cmatose_pair() {
 	[[ $(grep -c 'return status 0' "$scratch/cmatose") == 2 ]]
 }
 
-# Its -p is something else; it has one port.
-daddy_pair() {
-	port=7174
-	{
-		serve udaddy -b "$1" -c "$2" -C 5 -S 512
-		call udaddy -s "$1" -c "$2" -C 5 -S 512
-	} | tee "$scratch/daddy"
-	[[ $(grep -c 'return status 0' "$scratch/daddy") == 2 ]]
-}
-
 # programs WHERE ADDRESS: what runs on every path.
 programs() {
-	check "rping, $1" rping_pair "$2" 64
-	on_stock check "rping of 60000 bytes, $1" rping_pair "$2" 60000
+	check "rping, $1" rping_of 64 "$2"
+	on_stock check "rping of 60000 bytes, $1" rping_of 60000 "$2"
 	on_stock check "ucmatose, 4 connections, $1" cmatose_pair "$2" 4 8 5000
-	on_stock check "udaddy, $1" daddy_pair "$2" 2
+	on_stock check "udaddy, $1" udaddy_pair 2 "$2"
 }
 
 # perf PROGRAM...: perftest, its connection made by the connection manager. Not of UD:
 # there the client comes now and then before its server listens, and is told so.
 perf() {
-	pair "$@" -R -F -d "$dev" -- "$@" -R -F -d "$dev" "$SMW_ADDR"
+	both "$@" -R -F -d "$dev" -- "$@" -R -F -d "$dev"
 }
 
 nobody_listens() {
@@ -79,17 +57,6 @@ cmtime_pair() {
 	timeout -k 1 $((40 * slow)) cmtime -s "$1" -c 10 -p "$port"
 	kill "$server"
 	wait "$server" || true
-}
-
-# Sender and receiver are members of a group; the receiver is one before it says so.
-mckey_pair() {
-	local words=(mckey -m 239.1.2.3 -b "$1" -C 20)
-	stdbuf -oL timeout $((40 * slow)) "${words[@]}" >"$scratch/server" 2>&1 &
-	until_true 20 grep -q 'joined dgid' "$scratch/server"
-	timeout $((40 * slow)) "${words[@]}" -s
-	wait $!
-	cat "$scratch/server"
-	grep -q 'return status 0' "$scratch/server"
 }
 
 # ---- what is left ----
@@ -132,10 +99,7 @@ carried_by_packets() { same_host "$dev" $((1 - $1)); }
 killed() {
 	local before client
 	before=$(objects)
-	new_port
-	serve rping -s -a "$SMW_ADDR" -p "$port"
-	rping -c -a "$SMW_ADDR" -p "$port" >/dev/null 2>&1 &
-	client=$!
+	connect "$SMW_ADDR"
 	until_true 10 established
 	kill -KILL "$client" "$server"
 	wait "$client" "$server" || true
@@ -158,10 +122,7 @@ delete_with_listener() {
 
 delete_with_connection() {
 	local client
-	new_port
-	serve rping -s -a "$SMW_ADDR" -p "$port"
-	rping -c -a "$SMW_ADDR" -p "$port" >/dev/null 2>&1 &
-	client=$!
+	connect "$SMW_ADDR"
 	until_true 10 established
 	timeout $((10 * slow)) rdma link delete "$dev"
 	[[ ! -e $sysfs/$dev ]]
@@ -179,7 +140,7 @@ unload_with_listener() {
 	wait "$server" || true
 	modprobe smw
 	bring_up
-	rping_pair "$SMW_ADDR" 64
+	rping_of 64 "$SMW_ADDR"
 }
 
 management_qp() {
@@ -198,7 +159,7 @@ programs 'direct path' "$SMW_ADDR"
 on_stock programs 'direct path, IPv6' "$SMW_ADDR6"
 on_stock check 'rdma_client and rdma_server' pair rdma_server -- rdma_client -s "$SMW_ADDR"
 on_stock check 'cmtime' cmtime_pair "$SMW_ADDR"
-on_stock check 'mckey' mckey_pair "$SMW_ADDR"
+on_stock check 'mckey' mckey_pair "$SMW_ADDR" "$SMW_ADDR"
 on_stock check 'rstream, data verified' \
 	pair rstream -b "$SMW_ADDR" -T v -S 4096 -I 20 -C 2 -- \
 	rstream -s "$SMW_ADDR" -T v -S 4096 -I 20 -C 2
@@ -215,14 +176,12 @@ wire_only
 on_stock programs 'packets' "$SMW_ADDR"
 
 check 'two namespaces and a link in each' two_namespaces
-server_in=(ip netns exec far)
-on_stock programs 'to another namespace' 10.79.0.2
-on_stock programs 'to another namespace, IPv6' fd79::2
-server_in=() client_in=(ip netns exec far)
-check 'udaddy from another namespace' daddy_pair 10.79.0.1 2
-on_stock check 'rping from another namespace' rping_pair 10.79.0.1 60000
-on_stock check 'ucmatose from another namespace, IPv6' cmatose_pair fd79::1 4 8 5000
-client_in=()
+on_stock with_server_in far programs 'to another namespace' 10.79.0.2
+on_stock with_server_in far programs 'to another namespace, IPv6' fd79::2
+check 'udaddy from another namespace' with_client_in far udaddy_pair 2 10.79.0.1
+on_stock check 'rping from another namespace' with_client_in far rping_of 60000 10.79.0.1
+on_stock check 'ucmatose from another namespace, IPv6' \
+	with_client_in far cmatose_pair fd79::1 4 8 5000
 check 'the namespaces go' one_namespace
 
 check 'a link goes, a listener on its address stays' \

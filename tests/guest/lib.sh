@@ -116,11 +116,6 @@ need_device() {
 	fi
 }
 
-listening() { ss -Hltn "sport = :$1" 2>/dev/null | grep -q .; }
-
-# Of the connection manager's ports.
-cm_listening() { rdma resource show cm_id | grep 'state LISTEN' | grep -q ":$1 "; }
-
 # Every pair of programs has a port of its own, so that none meets the remains of the
 # one before. It is kept in a file, for a case runs in a subshell.
 new_port() {
@@ -131,6 +126,24 @@ new_port() {
 # In front of what runs in another namespace, server or client; and what sees that a
 # server has come to listen on a port.
 server_in=() client_in=() listens=listening
+
+# with_server_in NAMESPACE COMMAND..., and with_client_in.
+with_server_in() {
+	local server_in=(ip netns exec "$1")
+	"${@:2}"
+}
+
+with_client_in() {
+	local client_in=(ip netns exec "$1")
+	"${@:2}"
+}
+
+listening() { "${server_in[@]}" ss -Hltn "sport = :$1" 2>/dev/null | grep -q .; }
+
+# Of the connection manager's ports.
+cm_listening() {
+	"${server_in[@]}" rdma resource show cm_id | grep 'state LISTEN' | grep -q ":$1 "
+}
 
 # split_words WORD... -- WORD...: into before and behind.
 split_words() {
@@ -166,10 +179,11 @@ served() {
 	return "$status"
 }
 
+# A job under timeout(1) is a group of processes, and not all of them end with its first.
 end_jobs() {
 	local pid
 	for pid in $(jobs -p); do
-		kill -KILL "$pid" 2>/dev/null || true
+		kill -KILL -- "-$pid" 2>/dev/null || kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
 }
@@ -191,14 +205,17 @@ call() {
 	served && return "$status"
 }
 
-# both SERVER-WORDS -- CLIENT-WORDS: a server and its client, which are given a port;
-# and the client, last, the address.
-both() {
+# pair SERVER-WORDS -- CLIENT-WORDS: a server and its client, which are given a port.
+pair() {
+	local before behind
 	split_words "$@"
 	new_port
 	serve "${before[@]}" -p "$port" || return 1
-	call "${behind[@]}" -p "$port" "${SMW_ADDR:-127.0.0.1}"
+	call "${behind[@]}" -p "$port"
 }
+
+# both SERVER-WORDS -- CLIENT-WORDS: likewise, and the client is given the address.
+both() { pair "$@" "${SMW_ADDR:-127.0.0.1}"; }
 
 in_far() { ip netns exec far "$@"; }
 

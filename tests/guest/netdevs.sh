@@ -13,16 +13,6 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netlib.sh"
 
-# mckey_pair HERE FAR: what far's address sends to a group, the one here receives.
-mckey_pair() {
-	local words=(mckey -m 239.1.2.3 -C 20)
-	stdbuf -oL timeout $((20 * slow)) "${words[@]}" -b "$1" >"$scratch/server" 2>&1 &
-	until_true 10 grep -q 'joined dgid' "$scratch/server"
-	in_far timeout $((20 * slow)) "${words[@]}" -b "$2" -s
-	wait $!
-	grep -q 'return status 0' "$scratch/server"
-}
-
 # ---- VLANs ----
 
 vlan_packets() { in_far cat "/sys/class/net/remote.5/statistics/rx_packets"; }
@@ -254,11 +244,7 @@ vrf_address() {
 
 # The client says where it is, or the kernel would look for the peer outside of the VRF.
 vrf_cm() {
-	new_port
-	in_far timeout $((20 * slow)) rping -s -a 10.79.0.2 -p "$port" -C 3 -V &
-	until_true 10 cm_listening "$port"
-	timeout $((20 * slow)) rping -c -I 10.79.0.1 -a 10.79.0.2 -p "$port" -C 3 -V
-	wait $!
+	with_server_in far rping_pair 3 -a 10.79.0.2 -- -I 10.79.0.1 -a 10.79.0.2
 }
 
 local_rule() { # PREFERENCE NEW-PREFERENCE: when this namespace's own addresses are looked for
@@ -310,8 +296,9 @@ vrf_same_address() {
 	until_true 10 has_gid smw6 10.79.0.2
 	until_true 10 has_gid smw5 fd79::1
 	until_true 10 has_gid smw6 fd79::2
-	ping_here far
-	ping_here box
+	# The server is on every address here.
+	with_client_in far rping_pair 3 -- -a 10.79.0.1
+	with_client_in box rping_pair 3 -- -a 10.79.0.1
 	vrfs_apart 10.79.0 uc ud
 	vrfs_apart fd79: ud
 	own_vrfs_apart
@@ -350,15 +337,6 @@ own_vrfs_apart() {
 	not carries uc smw5 smw1 10.79.0
 	wait $!
 	ip addr del 10.79.0.2/24 dev left
-}
-
-# ping_here NAMESPACE: the client there; the server on every address here.
-ping_here() {
-	new_port
-	timeout $((20 * slow)) rping -s -p "$port" -C 3 -V &
-	until_true 10 cm_listening "$port"
-	ip netns exec "$1" timeout $((20 * slow)) rping -c -a 10.79.0.1 -p "$port" -C 3 -V
-	wait $!
 }
 
 # ---- bonds ----
@@ -431,7 +409,7 @@ case_of 'VLAN: link-local' vlan_link_local
 case_of 'VLAN: own address, direct path' vlan_own_address 1
 case_of 'VLAN: own address, packets' vlan_own_address 0
 case_of 'VLAN: the connection manager' cm_pair 10.79.5.2
-case_of 'VLAN: multicast by the connection manager' mckey_pair 10.79.5.1 10.79.5.2
+case_of 'VLAN: multicast by the connection manager' with_client_in far mckey_pair 10.79.5.1 10.79.5.2
 case_of 'VLAN: another one' vlan_other_id
 case_of 'VLAN: without the tag' vlan_untagged
 case_of 'VLAN: its MTU' vlan_mtu
@@ -451,7 +429,7 @@ if modprobe vrf 2>/dev/null; then
 	case_of 'VRF: addresses outside of it' vrf_not_here
 	case_of 'VRF: two links in it' vrf_two_links
 	case_of 'VRF: the connection manager' vrf_cm
-	case_of 'VRF: multicast by the connection manager' mckey_pair 10.79.0.1 10.79.0.2
+	case_of 'VRF: multicast by the connection manager' with_client_in far mckey_pair 10.79.0.1 10.79.0.2
 	case_of 'VRF: the same address in another one' vrf_same_address
 	case_of 'VRF: left' vrf_down
 else

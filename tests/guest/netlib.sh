@@ -8,6 +8,8 @@
 #	  near: smw1 <------ veth ------>  remote: smw2
 #	    10.79.0.1, fd79::1		     10.79.0.2, fd79::2
 
+. "$here/cmlib.sh"
+
 path=$top/tools/pathtest
 
 link_local() { # [NAMESPACE-COMMAND...] NETDEV: its fe80:: address
@@ -113,15 +115,10 @@ pingpong() {
 	for program in ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong; do
 		local words=(-n 50 -s 900)
 		[[ $program != ibv_rc_pingpong ]] || words+=(-c)
-		new_port
-		in_far timeout $((20 * slow)) $program -d "$1" -g "$to" -p "$port" "${words[@]}" &
-		until_true 10 far_listens
-		timeout $((20 * slow)) $program -d "$3" -g "$from" -p "$port" "${words[@]}" 10.79.0.2
-		wait $!
+		with_server_in far pair $program -d "$1" -g "$to" "${words[@]}" -- \
+			$program -d "$3" -g "$from" "${words[@]}" 10.79.0.2
 	done
 }
-
-far_listens() { in_far ss -Hltn "sport = :$port" | grep -q .; }
 
 # start_run WORD...: messages in the background, running when this returns.
 start_run() {
@@ -153,21 +150,11 @@ run_fails() {
 	grep -q "$1" "$scratch/run"
 }
 
-# cm_pair SERVER-ADDRESS [AS-THE-CLIENT-SAYS-IT]: librdmacm's programs, the server in far.
+# cm_pair SERVER-ADDRESS [AS-THE-CLIENT-SAYS-IT]: by the connection manager, the server
+# in far.
 cm_pair() {
-	local server=(-a "$1") client=(-a "${2:-$1}")
-	new_port
-	in_far timeout $((20 * slow)) rping -s "${server[@]}" -p "$port" -C 3 -V -S 5000 &
-	until_true 10 cm_listening "$port"
-	timeout $((20 * slow)) rping -c "${client[@]}" -p "$port" -C 3 -V -S 5000
-	wait $!
-	in_far timeout $((20 * slow)) udaddy -b "$1" -c 1 -C 5 -S 500 >"$scratch/server" &
-	until_true 10 cm_listening 7174
-	timeout $((20 * slow)) udaddy -s "${2:-$1}" -c 1 -C 5 -S 500 >"$scratch/client"
-	wait $!
-	cat "$scratch/server" "$scratch/client"
-	grep -q 'return status 0' "$scratch/server"
-	grep -q 'return status 0' "$scratch/client"
+	with_server_in far rping_pair 3 -a "$1" -S 5000 -- -a "${2:-$1}" -S 5000
+	with_server_in far udaddy_pair 1 "$@"
 }
 
 # ---- a bond here and a bridge in far, with two wires between them ----

@@ -39,8 +39,6 @@ netdev_moved() {
 }
 
 in_cage() { ip netns exec cage "$@"; }
-cage_listens() { in_cage ss -Hltn "sport = :$port" | grep -q .; }
-cage_cm_listens() { in_cage rdma resource show cm_id | grep 'state LISTEN' | grep -q ":$1 "; }
 
 cage_up() {
 	ip netns add cage
@@ -66,17 +64,9 @@ exclusive() {
 	not link_exists smw2
 	in_cage "$path" -d smw2 -x "$slow" move
 	in_cage "$path" -d smw2 -x "$slow" -t ud move
-	new_port
-	in_cage timeout $((20 * slow)) ibv_rc_pingpong -d smw2 -g "$index" -n 50 -c -p "$port" &
-	until_true 10 cage_listens
-	timeout $((20 * slow)) ibv_rc_pingpong -d smw1 -g "$(gid_index smw1 10.83.0.1)" -n 50 -c \
-		-p "$port" 10.83.0.2
-	wait $!
-	new_port
-	in_cage timeout $((20 * slow)) rping -s -a 10.83.0.2 -p "$port" -C 3 -V -S 5000 &
-	until_true 10 cage_cm_listens "$port"
-	timeout $((20 * slow)) rping -c -a 10.83.0.2 -p "$port" -C 3 -V -S 5000
-	wait $!
+	with_server_in cage pair ibv_rc_pingpong -d smw2 -g "$index" -n 50 -c -- \
+		ibv_rc_pingpong -d smw1 -g "$(gid_index smw1 10.83.0.1)" -n 50 -c 10.83.0.2
+	with_server_in cage rping_pair 3 -a 10.83.0.2 -S 5000 -- -a 10.83.0.2 -S 5000
 }
 
 # A device without its netdev carries data for those who know GIDs; it comes back.
@@ -101,10 +91,8 @@ exclusive_deleted() {
 		ip netns exec cage "$path" -d smw2 -x "$slow" -t $service run >"$scratch/run.$service" 2>&1 &
 		until_true 20 grep -q running "$scratch/run.$service"
 	done
-	new_port
-	ip netns exec cage rping -s -a 10.83.0.2 -p "$port" >/dev/null 2>&1 &
-	until_true 10 cage_cm_listens "$port"
-	rping -c -a 10.83.0.2 -p "$port" >/dev/null 2>&1 &
+	with_server_in cage connect 10.83.0.2
+	until_true 10 established
 	ip netns delete cage
 	end_jobs
 	until_true 10 link_gone smw1

@@ -46,8 +46,8 @@ same_link_local() {
 	until_true 10 has_gid smw1 fe80::77
 	until_true 10 has_gid smw5 fe80::77
 	until_true 10 has_gid smw6 "$(link_local in_far right)"
-	ping_near fe80::77%near fe80::77%remote
-	ping_near fe80::77%left fe80::77%right
+	with_client_in far rping_pair 3 -a fe80::77%near -- -a fe80::77%remote
+	with_client_in far rping_pair 3 -a fe80::77%left -- -a fe80::77%right
 	wires_apart "$(link_local in_far remote)"
 	own_apart
 }
@@ -77,15 +77,6 @@ own_apart() {
 	done
 }
 
-# ping_near SERVER-ADDRESS AS-THE-CLIENT-SAYS-IT: the client in far.
-ping_near() {
-	new_port
-	timeout $((20 * slow)) rping -s -a "$1" -p "$port" -C 3 -V &
-	until_true 10 cm_listening "$port"
-	in_far timeout $((20 * slow)) rping -c -a "$2" -p "$port" -C 3 -V
-	wait $!
-}
-
 loopback() {
 	local address
 	add smw5 lo
@@ -101,15 +92,14 @@ loopback() {
 
 # The RDMA core resolves no loopback address to a path: it says so, and does not wait.
 loopback_by_cm() {
-	local status=0
+	local listens=cm_listening status=0
 	add smw5 lo
 	until_true 10 has_gid smw5 127.0.0.1
 	new_port
-	rping -s -a 127.0.0.1 -p "$port" >/dev/null 2>&1 &
-	until_true 10 cm_listening "$port"
+	serve rping -s -a 127.0.0.1 -p "$port"
 	timeout $((5 * slow)) rping -c -a 127.0.0.1 -p "$port" -C 1 || status=$?
 	((status != 0 && status != 124))
-	kill %1
+	kill "$server"
 	rdma link delete smw5
 }
 
@@ -309,11 +299,7 @@ two_links() {
 
 # Both are ours: it is right's link that resolves the address, and talks to itself.
 two_links_cm() {
-	new_port
-	rping -s -a 10.80.0.2 -p "$port" -C 3 -V -S 5000 &
-	until_true 10 cm_listening "$port"
-	timeout $((20 * slow)) rping -c -a 10.80.0.2 -p "$port" -C 3 -V -S 5000
-	wait $!
+	rping_pair 3 -a 10.80.0.2 -S 5000 -- -a 10.80.0.2 -S 5000
 	ip link delete left
 	link_gone smw5
 	link_gone smw6

@@ -13,6 +13,7 @@
 # may go on; without either, each way comes twice.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cmlib.sh"
 
 ways=('rdma link delete' 'ip link delete' 'ip link set down' 'rmmod')
 loads=('RC, direct path' 'RC, packets' 'UD' 'connection manager')
@@ -82,13 +83,6 @@ hold() {
 	until_true 10 said "$1" ready
 }
 
-connect() {
-	ip netns exec far rping -s -a 10.79.0.2 -p 7000 >"$scratch/rping-server" 2>&1 &
-	until_true 10 cm_listening 7000
-	rping -c -a 10.79.0.2 -p 7000 >"$scratch/rping-client" 2>&1 &
-	until_true 10 connected
-}
-
 # Besides the queue pair that is held.
 connected() { [[ $(rdma resource show qp link smw1 | grep -c 'type RC state RTS') == 2 ]]; }
 
@@ -102,7 +96,8 @@ start_load() {
 		;;
 	3)
 		hold smw1 --use nothing --peer-device smw2
-		connect
+		with_server_in far connect 10.79.0.2
+		until_true 10 connected
 		;;
 	esac
 }
