@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: notification, overrun, resizing. */
+#include "meanwhile.h"
 #include "qp_env.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 /* Is there a completion event now, or within @ms? */
@@ -183,21 +183,9 @@ static void resize(long arg)
 	qp_close(&e);
 }
 
-struct resizer {
-	struct ibv_cq *cq;
-	bool stop;
-	unsigned long done;
-};
-
-static void *resize_always(void *arg)
+static bool resize_cq(struct meanwhile *m)
 {
-	struct resizer *r = arg;
-	unsigned int seed = (unsigned int)ktap_opt.seed;
-
-	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED))
-		if (!ibv_resize_cq(r->cq, 64 + rand_r(&seed) % 3000))
-			__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
-	return NULL;
+	return !ibv_resize_cq(m->object, 64 + rand_r(&m->seed) % 3000);
 }
 
 #define BATCH	50
@@ -220,22 +208,20 @@ static void post_and_poll(struct qp_env *e, uint64_t first)
 static void resize_polled(long arg)
 {
 	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 100;
-	struct resizer r = { .stop = false };
-	pthread_t thread;
+	struct meanwhile resizer;
+	unsigned long resized;
 	struct qp_env e;
 
 	(void)arg;
 	qp_open(&e, NULL, 4096);
 	if (ibv_resize_cq(e.a.scq, 100) == EOPNOTSUPP)
 		ktap_skip("CQs cannot be resized");
-	r.cq = e.a.scq;
-	check(!pthread_create(&thread, NULL, resize_always, &r), "pthread_create");
+	meanwhile_start(&resizer, resize_cq, e.a.scq);
 	for (unsigned long i = 0; i < rounds; i++)
 		post_and_poll(&e, i * BATCH);
-	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	ktap_note("%lu times resized", r.done);
-	check(r.done >= rounds / 10, "it was resized meanwhile");
+	resized = meanwhile_stop(&resizer);
+	ktap_note("%lu times resized", resized);
+	check(resized >= rounds / 10, "it was resized meanwhile");
 	qp_close(&e);
 }
 

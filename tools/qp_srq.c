@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Shared receive queues: two queue pairs of one responder take from one queue. */
+#include "meanwhile.h"
 #include "qp_env.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -214,41 +214,29 @@ static void resized(long arg)
 	close_shared(&s);
 }
 
-struct resizer {
-	struct shared *s;
-	bool stop;
-	unsigned long done;
-};
-
-/* Sizes and limits, one after the other; some are too small for what is in it. */
-static void *resize_always(void *arg)
+/* A size and a limit; some are too small for what is in it. */
+static bool resize_and_limit(struct meanwhile *m)
 {
-	unsigned int seed = (unsigned int)ktap_opt.seed;
-	struct resizer *r = arg;
+	struct ibv_srq_attr limit = { .srq_limit = rand_r(&m->seed) % 4 };
+	struct shared *s = m->object;
+	bool done = !resize(s, 4 + rand_r(&m->seed) % 500);
 
-	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
-		struct ibv_srq_attr limit = { .srq_limit = rand_r(&seed) % 4 };
-
-		if (!resize(r->s, 4 + rand_r(&seed) % 500))
-			__atomic_add_fetch(&r->done, 1, __ATOMIC_RELAXED);
-		ibv_modify_srq(r->s->srq, &limit, IBV_SRQ_LIMIT);
-	}
-	return NULL;
+	ibv_modify_srq(s->srq, &limit, IBV_SRQ_LIMIT);
+	return done;
 }
 
 /* While one thread resizes, each receive is taken once, in order. */
 static void resized_in_use(long arg)
 {
 	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 300;
-	struct resizer r = { .stop = false };
 	uint64_t posted = 0, sent = 0;
-	pthread_t thread;
+	struct meanwhile resizer;
+	unsigned long times;
 	struct shared s;
 
 	(void)arg;
 	open_shared(&s, IBV_QPT_RC);
-	r.s = &s;
-	check(!pthread_create(&thread, NULL, resize_always, &r), "pthread_create");
+	meanwhile_start(&resizer, resize_and_limit, &s);
 	for (unsigned long i = 0; i < rounds; i++) {
 		while (posted < sent + WR && !try_recv(&s, posted))
 			posted++;
@@ -257,10 +245,9 @@ static void resized_in_use(long arg)
 			sent++;
 		}
 	}
-	__atomic_store_n(&r.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	ktap_note("%lu times resized, %lu messages", r.done, (unsigned long)sent);
-	check(r.done >= rounds / 10, "it was resized meanwhile");
+	times = meanwhile_stop(&resizer);
+	ktap_note("%lu times resized, %lu messages", times, (unsigned long)sent);
+	check(times >= rounds / 10, "it was resized meanwhile");
 	close_shared(&s);
 }
 

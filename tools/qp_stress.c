@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Many things at once: threads, random lengths, CPU and device on one word. */
+#include "meanwhile.h"
 #include "qp_env.h"
 
 #include <pthread.h>
@@ -9,37 +10,25 @@
 
 /* --- atomics against the CPU --- */
 
-struct adder {
-	uint64_t *word;
-	unsigned long count;
-	bool stop;
-};
-
-static void *add_by_cpu(void *arg)
+static bool add_by_cpu(struct meanwhile *m)
 {
-	struct adder *a = arg;
-
-	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
-		__atomic_fetch_add(a->word, 1, __ATOMIC_RELAXED);
-		a->count++;
-	}
-	return NULL;
+	__atomic_fetch_add((uint64_t *)m->object, 1, __ATOMIC_RELAXED);
+	return true;
 }
 
 static void cpu_atomics(long arg)
 {
 	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 2000;
-	struct adder adder = { 0 };
-	pthread_t thread;
+	struct meanwhile adder;
 	struct qp_env e;
-	uint64_t done = 0;
+	uint64_t *word;
+	uint64_t sum = 0;
 
 	(void)arg;
 	qp_open(&e, NULL, 4096);
-	adder.word = (uint64_t *)(e.bbuf.addr + 8);
-	*adder.word = 0;
-	check(!pthread_create(&thread, NULL, add_by_cpu, &adder),
-	      "pthread_create");
+	word = (uint64_t *)(e.bbuf.addr + 8);
+	*word = 0;
+	meanwhile_start(&adder, add_by_cpu, word);
 	for (unsigned long i = 0; i < rounds; i++) {
 		struct rdma_wr w;
 		uint64_t old;
@@ -49,20 +38,18 @@ static void cpu_atomics(long arg)
 				     e.bbuf.iova + 8, e.bbuf.mr->rkey, 1);
 			check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS,
 				 "a fetch-and-add");
-			done++;
+			sum++;
 			continue;
 		}
-		old = __atomic_load_n(adder.word, __ATOMIC_RELAXED);
+		old = __atomic_load_n(word, __ATOMIC_RELAXED);
 		rdma_wr_cas(&w, e.abuf.addr, e.abuf.mr->lkey, e.bbuf.iova + 8,
 			    e.bbuf.mr->rkey, old, old + 1);
 		check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS,
 			 "a compare-and-swap");
-		done += !memcmp(e.abuf.addr, &old, 8);
+		sum += !memcmp(e.abuf.addr, &old, 8);
 	}
-	__atomic_store_n(&adder.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	check_eq(*adder.word, adder.count + done,
-		 "the sum of what the CPU and the device added");
+	sum += meanwhile_stop(&adder);
+	check_eq(*word, sum, "the sum of what the CPU and the device added");
 	qp_close(&e);
 }
 

@@ -4,10 +4,10 @@
  * Q_Key, and begins with the network header that it came with. What does not fit
  * is dropped in silence.
  */
+#include "meanwhile.h"
 #include "ud_env.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #define RECV_ID		0x7ec0
@@ -504,27 +504,23 @@ static void bad_path(long arg)
 struct race {
 	struct ud_env *u;
 	struct rdma_end *end;
-	bool stop;
 };
 
-static void *race_send(void *arg)
+static bool race_send(struct meanwhile *m)
 {
-	struct race *r = arg;
+	struct race *r = m->object;
+	struct rdma_wr w;
 
-	while (!__atomic_load_n(&r->stop, __ATOMIC_RELAXED)) {
-		struct rdma_wr w;
-
-		ud_build(r->u, &w, 0, 64, r->u->e.b.qp->qp_num, UD_QKEY);
-		check_eq(rdma_do(r->end, &w, NULL), IBV_WC_SUCCESS, "a send");
-	}
-	return NULL;
+	ud_build(r->u, &w, 0, 64, r->u->e.b.qp->qp_num, UD_QKEY);
+	check_eq(rdma_do(r->end, &w, NULL), IBV_WC_SUCCESS, "a send");
+	return true;
 }
 
 static void shared_ah(long arg)
 {
 	struct rdma_conf conf = rdma_conf_default();
+	struct meanwhile sender[2];
 	struct race race[2];
-	pthread_t thread[2];
 	struct rdma_end c;
 	struct ud_env u;
 	uint64_t until;
@@ -537,17 +533,15 @@ static void shared_ah(long arg)
 	race[0] = (struct race){ .u = &u, .end = &u.e.a };
 	race[1] = (struct race){ .u = &u, .end = &c };
 	for (int i = 0; i < 2; i++)
-		check(!pthread_create(&thread[i], NULL, race_send, &race[i]), "a thread");
+		meanwhile_start(&sender[i], race_send, &race[i]);
 	until = rdma_now_us() + 1000ULL * RACE_MS * rdma_scale;
 	while (rdma_now_us() < until) {
 		struct ibv_ah *ah = ud_ah(&u.e.a);
 
 		check_errno(ibv_destroy_ah(ah), 0, "ibv_destroy_ah");
 	}
-	for (int i = 0; i < 2; i++) {
-		__atomic_store_n(&race[i].stop, true, __ATOMIC_RELAXED);
-		check(!pthread_join(thread[i], NULL), "the thread ends");
-	}
+	for (int i = 0; i < 2; i++)
+		check(meanwhile_stop(&sender[i]), "something was sent meanwhile");
 	ud_expect_lost(&u);
 	rdma_end_destroy(&c);
 	ud_close(&u);

@@ -3,9 +3,9 @@
  * A second thread writes to the rings while the driver works on them: each
  * field must be read once, and what was checked be what is used.
  */
+#include "meanwhile.h"
 #include "ring.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define SECONDS	3
@@ -19,7 +19,6 @@ struct flipper {
 	struct ring_env *e;
 	enum what what;
 	unsigned int seed;
-	bool stop;
 };
 
 static uint32_t random32(struct flipper *f)
@@ -86,34 +85,30 @@ static void flip_header(struct flipper *f, struct ring *r, bool all)
 	}
 }
 
-static void *flip(void *arg)
+static bool flip(struct meanwhile *m)
 {
-	struct flipper *f = arg;
+	struct flipper *f = m->object;
 	struct ring_env *e = f->e;
 
-	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
-		switch (f->what) {
-		case FLIP_SLOTS:
-			flip_word(f, e->sq.q->data,
-				  e->sq.slot_len * (e->sq.mask + 1UL));
-			break;
-		case FLIP_FIELDS:
-			flip_field(f);
-			break;
-		case FLIP_HEADER:
-			flip_header(f, &e->sq, true);
-			break;
-		case FLIP_RECV:
-			flip_word(f, e->rq.q->data,
-				  e->rq.slot_len * (e->rq.mask + 1UL));
-			flip_header(f, &e->rq, true);
-			break;
-		default:
-			flip_header(f, &e->scq, true);
-			break;
-		}
+	switch (f->what) {
+	case FLIP_SLOTS:
+		flip_word(f, e->sq.q->data, e->sq.slot_len * (e->sq.mask + 1UL));
+		break;
+	case FLIP_FIELDS:
+		flip_field(f);
+		break;
+	case FLIP_HEADER:
+		flip_header(f, &e->sq, true);
+		break;
+	case FLIP_RECV:
+		flip_word(f, e->rq.q->data, e->rq.slot_len * (e->rq.mask + 1UL));
+		flip_header(f, &e->rq, true);
+		break;
+	default:
+		flip_header(f, &e->scq, true);
+		break;
 	}
-	return NULL;
+	return true;
 }
 
 /* Post what should be good, raw: the library would not survive the header. */
@@ -157,14 +152,14 @@ static void race(long arg)
 	uint64_t until;
 	unsigned int seconds = ktap_opt.rounds ? ktap_opt.rounds : SECONDS;
 	struct flipper f = { .what = (enum what)arg };
+	struct meanwhile flipping;
 	struct ring_env e;
-	pthread_t thread;
 	unsigned long restarts = 0;
 
 	ring_open(&e);
 	f.e = &e;
 	f.seed = (unsigned int)ktap_opt.seed + 77;
-	check(!pthread_create(&thread, NULL, flip, &f), "pthread_create");
+	meanwhile_start(&flipping, flip, &f);
 	until = rdma_now_us() + 1000000ULL * seconds;
 	while (rdma_now_us() < until) {
 		for (int i = 0; i < 10; i++) {
@@ -179,8 +174,7 @@ static void race(long arg)
 		restart(&e);
 		restarts++;
 	}
-	__atomic_store_n(&f.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	check(meanwhile_stop(&flipping), "the rings were written meanwhile");
 	ktap_note("%lu times in ERR", restarts);
 	ring_expect_no_harm(&e);
 	ring_close(&e);
