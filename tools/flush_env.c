@@ -64,7 +64,7 @@ struct flush flush_whole(uint32_t rkey)
 	};
 }
 
-void flush_build(const struct flush_env *e, union flush_slot *s, const struct flush *f)
+void flush_build(const struct flush_env *e, union ring_slot *s, const struct flush *f)
 {
 	static uint64_t wr_id = 0xf1000000;
 	struct wr_flush wr = {
@@ -85,7 +85,7 @@ void flush_build(const struct flush_env *e, union flush_slot *s, const struct fl
 	s->wqe.dma.num_sge = 0;
 }
 
-enum ibv_wc_status flush_post(struct flush_env *e, const union flush_slot *s)
+enum ibv_wc_status flush_post(struct flush_env *e, const union ring_slot *s)
 {
 	struct ibv_wc wc;
 
@@ -102,7 +102,7 @@ void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status
 		  const char *what)
 {
 	enum ibv_wc_status got;
-	union flush_slot s;
+	union ring_slot s;
 
 	flush_build(e, &s, f);
 	got = flush_post(e, &s);

@@ -20,12 +20,6 @@
 #define FLUSH_AT		1000	/* a part of it, which windows are bound to: ... */
 #define FLUSH_SIZE		9000	/* ... so many bytes from there on */
 
-union flush_slot {
-	struct rxe_send_wqe wqe;
-	uint8_t bytes[RING_SLOT_MAX];
-	uint32_t words[RING_SLOT_MAX / 4];
-};
-
 /* a flushes the memory of b. */
 struct flush_env {
 	struct ring_env r;
@@ -71,9 +65,9 @@ struct flush flush_good(const struct flush_env *e);
 struct flush flush_whole(uint32_t rkey);
 
 /* As librxe builds it: without elements, its length where a message's would be. */
-void flush_build(const struct flush_env *e, union flush_slot *s, const struct flush *f);
+void flush_build(const struct flush_env *e, union ring_slot *s, const struct flush *f);
 /* Post it, alone or behind what is in the ring already; the status. */
-enum ibv_wc_status flush_post(struct flush_env *e, const union flush_slot *s);
+enum ibv_wc_status flush_post(struct flush_env *e, const union ring_slot *s);
 /* It ends like that; an error ends the connection, which is made anew. */
 void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status want,
 		  const char *what);

@@ -63,7 +63,7 @@ static void after_writes(long arg)
 {
 	struct flush_env e;
 	struct ibv_wc wc;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	flush_open(&e);
@@ -299,7 +299,7 @@ static void no_payload(long arg)
 		0xffffffff,
 	};
 	struct flush_env e;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	flush_open(&e);
@@ -325,7 +325,7 @@ static void one_word(long arg)
 {
 	static const uint32_t odd[] = { 0, 1, 2, 3, 0x101, 0x7fffffff, 0x80000000, 0xffffffff };
 	struct flush_env e;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	flush_open(&e);
@@ -335,9 +335,7 @@ static void one_word(long arg)
 
 			flush_build(&e, &s, &f);
 			s.words[word] = odd[i];
-			ring_put(&e.r, &s, sizeof(s));
-			ring_doorbell(&e.r);
-			ring_mend(&e.r, ring_settle(&e.r));
+			ring_mend(&e.r, ring_post(&e.r, &s));
 		}
 	flush_close(&e);
 }
@@ -346,7 +344,7 @@ static void garbage(long arg)
 {
 	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 300;
 	struct flush_env e;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	flush_open(&e);
@@ -403,7 +401,7 @@ static void many(long arg)
 	static const uint32_t others[] = { IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE };
 	struct flush_env e;
 	struct ibv_wc wc;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	flush_open(&e);
@@ -436,7 +434,7 @@ static void unreliable(long arg)
 {
 	struct flush_env e;
 	struct flush f;
-	union flush_slot s;
+	union ring_slot s;
 
 	(void)arg;
 	ring_open_unreliable(&e.r);
