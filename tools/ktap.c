@@ -109,15 +109,20 @@ void ktap_alone(const char *expression)
 	alone = expression;
 }
 
+static void print_line(const char *fmt, va_list ap)
+{
+	vprintf(fmt, ap);
+	putchar('\n');
+	fflush(stdout);
+}
+
 void ktap_note(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
 }
 
 void ktap_fail(const char *file, int line, const char *fmt, ...)
@@ -126,10 +131,8 @@ void ktap_fail(const char *file, int line, const char *fmt, ...)
 
 	printf("%s:%d: ", file, line);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
 	_exit(KTAP_FAIL);
 }
 
@@ -138,10 +141,8 @@ void ktap_skip(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	print_line(fmt, ap);
 	va_end(ap);
-	putchar('\n');
-	fflush(stdout);
 	_exit(KTAP_SKIP);
 }
 
