@@ -36,12 +36,15 @@ mckey_pair() {
 	grep -q 'return status 0' "$scratch/server"
 }
 
-# connect ADDRESS: a server, and a client that has no end. Whether they are connected yet
-# is for others to see.
+pinged() { grep -q '^server ping data' "$scratch/server"; }
+
+# connect ADDRESS: a server and a client that ping without an end, once they do: a server
+# that has yet to hear that it is connected waits for that, even if its client goes.
 connect() {
 	local listens=cm_listening
 	new_port
-	serve rping -s -a "$1" -p "$port"
+	serve stdbuf -oL rping -s -v -a "$1" -p "$port"
 	rping -c -a "$1" -p "$port" >/dev/null 2>&1 &
 	client=$!
+	until_true 10 pinged
 }

@@ -282,9 +282,6 @@ unsupported() {
 	fi
 }
 
-# A connection between queue pairs of this host.
-established() { rdma resource show qp | grep -q 'type RC state RTS'; }
-
 # KiB that the kernel holds in slabs that nobody can reclaim, per CPU and in
 # page tables of its own; settles before it is read.
 kernel_memory() {

@@ -92,7 +92,6 @@ exclusive_deleted() {
 		until_true 20 grep -q running "$scratch/run.$service"
 	done
 	with_server_in cage connect 10.83.0.2
-	until_true 10 established
 	ip netns delete cage
 	end_jobs
 	until_true 10 link_gone smw1
