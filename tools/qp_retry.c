@@ -3,7 +3,13 @@
 #include "qp_env.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+/* Soft timers of others in 300 ms; the one in question would go off some 10000 times. */
+#define RNR_IDLE_TIMERS	500
 
 /* IBTA 9.7.5.2.8: the timer values of RNR NAK, in units of 10 us. */
 static const uint32_t rnr_timer_10us[32] = {
@@ -166,6 +172,61 @@ static void late_peer(long arg)
 	qp_close(&e);
 }
 
+/* Soft high-resolution timers that went off, of all CPUs. */
+static unsigned long soft_timers(void)
+{
+	unsigned long total = 0;
+	char line[4096];
+	FILE *file = fopen("/proc/softirqs", "re");
+
+	check(file, "/proc/softirqs can be read");
+	while (fgets(line, sizeof(line), file)) {
+		char *at = strstr(line, "HRTIMER:");
+
+		if (!at)
+			continue;
+		at += strlen("HRTIMER:");
+		for (char *end; ; at = end) {
+			unsigned long count = strtoul(at, &end, 10);
+
+			if (end == at)
+				break;
+			total += count;
+		}
+	}
+	fclose(file);
+	return total;
+}
+
+/*
+ * While the receiver's timer runs nothing is in flight: the shortest ack timeout, 8 us,
+ * is nothing to count down.
+ */
+static void rnr_idle(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	unsigned long before, count;
+	struct rdma_wr w;
+	struct qp_env e;
+
+	(void)arg;
+	conf.timeout = 1;
+	conf.min_rnr_timer = 0;	/* 655 ms */
+	qp_open(&e, &conf, 4096);
+	qp_build(&e, &w, QP_SEND, 0, 100);
+	rdma_post(&e.a, rdma_wr_chain(&w, 1));
+	pass_us(100000);
+	before = soft_timers();
+	pass_us(300000);
+	count = soft_timers() - before;
+	ktap_note("%lu timers in 300 ms", count);
+	check(count < RNR_IDLE_TIMERS, "less than %d timers go off (%lu did)",
+	      RNR_IDLE_TIMERS, count);
+	rdma_recv(&e.b, 1, e.bbuf.addr, 100, e.bbuf.mr->lkey);
+	qp_expect(e.a.scq, w.wr.wr_id, IBV_WC_SUCCESS, "a send that is received");
+	qp_close(&e);
+}
+
 void qp_retry_cases(void)
 {
 	static const struct {
@@ -195,5 +256,6 @@ void qp_retry_cases(void)
 	for (long timeout = 8; timeout <= 16; timeout += 4)
 		ktap_add("ack timeout 4.096 us * 2^t", retry_time, timeout, 30,
 			 "retry.timeout-%ld", timeout);
+	ktap_add("nothing in flight, no timer", rnr_idle, 0, 30, "retry.rnr-idle");
 	ktap_add("a late peer is found", late_peer, 0, 0, "retry.late-peer");
 }

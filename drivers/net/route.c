@@ -4,6 +4,7 @@
  */
 #include <smw/route.h>
 
+#include <linux/ipv6.h>
 #include <net/addrconf.h>
 #include <net/ip6_route.h>
 #include <net/ipv6_stubs.h>
@@ -104,6 +105,9 @@ static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *a
 	};
 	struct dst_entry *dst;
 
+	/* Booted with ipv6.disable=1, the core's table has the MAC's address all the same. */
+	if (!ipv6_mod_enabled())
+		return ERR_PTR(-EAFNOSUPPORT);
 	/*
 	 * The routes do not look, as those of IPv4 do; and the core's table has an address
 	 * made of the MAC, which the netdev need not have.

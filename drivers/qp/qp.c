@@ -392,7 +392,6 @@ void smw_qp_reset(struct smw_qp *qp)
 	smw_responder_reset(qp);
 	spin_unlock(&qp->responder.lock);
 	spin_unlock_bh(&qp->requester.lock);
-	skb_queue_purge(&qp->responder.backlog);
 	smw_window_release_all(&qp->windows);
 	smw_carrier_disconnect(qp);
 }

@@ -567,6 +567,8 @@ void smw_responder_reset(struct smw_qp *qp)
 	rsp->msn = 0;
 	rsp->offset = 0;
 	rsp->stream = NULL;
+	/* Packets still come, and look whether others wait. */
+	__skb_queue_purge(&rsp->backlog);
 	rsp->rd_atomic_next = 0;
 	memset(rsp->rd_atomics, 0, rsp->rd_atomic_count * sizeof(*rsp->rd_atomics));
 }

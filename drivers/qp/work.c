@@ -107,11 +107,12 @@ static void retransmit(struct smw_qp *qp)
 	smw_work_note(qp, SMW_NOTE_SEND);
 }
 
+/* Not while an RNR NAK's time runs: what is sent after it arms the timer again. */
 static bool awaits_answer(const struct smw_qp *qp)
 {
 	enum ib_qp_state state = smw_qp_state(qp);
 
-	return (state == IB_QPS_RTS || state == IB_QPS_SQD) &&
+	return (state == IB_QPS_RTS || state == IB_QPS_SQD) && !qp->requester.rnr_wait &&
 	       qp->requester.una != qp->requester.highest;
 }
 
@@ -123,7 +124,7 @@ static enum hrtimer_restart retransmit_fired(struct hrtimer *timer)
 	spin_lock(&req->lock);
 	req->timer_armed = false;
 	if (awaits_answer(qp)) {
-		if (req->progress == req->armed_progress && !req->rnr_wait)
+		if (req->progress == req->armed_progress)
 			retransmit(qp);
 		smw_work_arm_retransmit(qp);
 	}
