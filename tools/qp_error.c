@@ -2,6 +2,8 @@
 /* Requests that must fail, the status they end with, and what is left. */
 #include "qp_env.h"
 
+#include <unistd.h>
+
 #define LEN	16384
 
 static void open_api(struct qp_env *e, bool wr_api)
@@ -359,6 +361,30 @@ static void flush_later(long arg)
 	expect_harmless(&e);
 }
 
+/*
+ * A receive is posted without a system call; who posts one in ERR, and waits for it to
+ * be flushed, calls nothing else either.
+ */
+static void flush_unasked(long arg)
+{
+	struct qp_env e;
+
+	(void)arg;
+	open_api(&e, false);
+	check_errno(rdma_to_state(&e.a, IBV_QPS_ERR), 0, "to ERR");
+	for (int ms = 0; ms <= 500; ms += 250) {
+		usleep(ms * 1000);
+		rdma_recv(&e.a, 100, e.abuf.addr, 64, e.abuf.mr->lkey);
+		qp_expect(e.a.rcq, 100, IBV_WC_WR_FLUSH_ERR,
+			  "a receive posted in ERR");
+	}
+	rdma_reconnect(&e.a, &e.b);
+	rdma_recv(&e.a, 101, e.abuf.addr, 64, e.abuf.mr->lkey);
+	usleep(500 * 1000);
+	qp_expect_none(e.a.rcq, "nothing is flushed in RTS");
+	qp_close(&e);
+}
+
 void qp_error_cases(void)
 {
 	for (long op = QP_WRITE; op < QP_OPS; op++) {
@@ -403,6 +429,8 @@ void qp_error_cases(void)
 	}
 	ktap_add("flush of both queues", flush, 8, 0, "error.flush");
 	ktap_add("flush of both queues", flush, FLUSH_MAX, 0, "error.flush-many");
+	ktap_add("flush of receives", flush_unasked, 0, 0,
+		 "error.flush-unasked");
 	ktap_add("flush of both queues", flush_later, 0, 0,
 		 "error.flush-later");
 }

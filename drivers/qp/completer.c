@@ -156,8 +156,8 @@ static u32 acknowledged(const struct smw_requester *req, u32 limit)
 	const struct smw_send *send;
 	u32 slot;
 
-	if (!req->rd_atomic)
-		return limit;	/* the common case, in one look */
+	if (!req->rd_atomic || limit == req->una)
+		return limit;	/* the common cases, in one look */
 	for (slot = req->ring.index; slot != req->fetched;
 	     slot = smw_ring_next(&req->ring, slot)) {
 		send = smw_requester_send(req, slot);

@@ -10,6 +10,10 @@
 #include <smw/responder.h>
 #include <smw/retry.h>
 
+/* How long until a queue pair in ERR is looked at again, milliseconds. */
+#define FLUSH_WAIT_MIN 1u
+#define FLUSH_WAIT_MAX 8192u
+
 void smw_work_note(struct smw_qp *qp, enum smw_note note)
 {
 	set_bit(note, &qp->notes);
@@ -27,6 +31,12 @@ void smw_work_posted(struct smw_qp *qp, enum smw_note note)
 	local_bh_disable();
 	smw_work_note(qp, note);
 	local_bh_enable();
+}
+
+static void start_timer(struct smw_qp *qp, struct hrtimer *timer, u64 ns)
+{
+	if (!READ_ONCE(qp->dying))
+		hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
 static void work_send(struct smw_qp *qp)
@@ -68,6 +78,27 @@ bool smw_work_flush_wait(struct smw_qp *qp)
 	return test_bit(SMW_NOTE_FLUSH, &qp->notes);
 }
 
+/*
+ * User space posts receives without a system call, and who posts one in ERR may wait for
+ * it to be flushed. So look again, less and less often: a receive waits no longer than the
+ * queue pair has been in ERR, and thousands of them keep no CPU busy.
+ */
+static void await_receives(struct smw_qp *qp)
+{
+	if (qp->is_kernel || qp->responder.srq || smw_qp_state(qp) != IB_QPS_ERR)
+		return;
+	qp->flush_wait = clamp(2 * qp->flush_wait, FLUSH_WAIT_MIN, FLUSH_WAIT_MAX);
+	start_timer(qp, &qp->flush_timer, qp->flush_wait * NSEC_PER_MSEC);
+}
+
+static enum hrtimer_restart flush_fired(struct hrtimer *timer)
+{
+	struct smw_qp *qp = container_of(timer, struct smw_qp, flush_timer);
+
+	smw_work_note(qp, SMW_NOTE_FLUSH);
+	return HRTIMER_NORESTART;
+}
+
 static void work_run(struct tasklet_struct *task)
 {
 	struct smw_qp *qp = from_tasklet(qp, task, task);
@@ -77,14 +108,10 @@ static void work_run(struct tasklet_struct *task)
 		work_stream(qp);
 	if (notes & BIT(SMW_NOTE_SEND))
 		work_send(qp);
-	if (notes & BIT(SMW_NOTE_FLUSH))
+	if (notes & BIT(SMW_NOTE_FLUSH)) {
 		smw_work_flush(qp);
-}
-
-static void start_timer(struct smw_qp *qp, struct hrtimer *timer, u64 ns)
-{
-	if (!READ_ONCE(qp->dying))
-		hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+		await_receives(qp);
+	}
 }
 
 void smw_work_arm_retransmit(struct smw_qp *qp)
@@ -156,6 +183,8 @@ void smw_work_init(struct smw_qp *qp)
 			  HRTIMER_MODE_REL_SOFT);
 	smw_hrtimer_setup(&qp->rnr_timer, rnr_fired, CLOCK_MONOTONIC,
 			  HRTIMER_MODE_REL_SOFT);
+	smw_hrtimer_setup(&qp->flush_timer, flush_fired, CLOCK_MONOTONIC,
+			  HRTIMER_MODE_REL_SOFT);
 }
 
 /*
@@ -169,7 +198,9 @@ void smw_work_pause(struct smw_qp *qp)
 	for (round = 0; round < 2; round++) {
 		hrtimer_cancel(&qp->retransmit_timer);
 		hrtimer_cancel(&qp->rnr_timer);
+		hrtimer_cancel(&qp->flush_timer);
 		tasklet_kill(&qp->task);
 	}
 	WRITE_ONCE(qp->notes, 0);
+	qp->flush_wait = 0;
 }

@@ -11,7 +11,7 @@
 enum smw_note {
 	SMW_NOTE_SEND,		/* the requester has work left */
 	SMW_NOTE_STREAM,	/* a READ is being answered */
-	SMW_NOTE_FLUSH,		/* the queue pair went to ERR or SQE */
+	SMW_NOTE_FLUSH,		/* the queue pair is in ERR or SQE */
 };
 
 /**
