@@ -13,6 +13,7 @@ of a bystander are never touched.
     packets_key.py       wrong keys, windows that are another's or gone
     packets_flush.py     FLUSH
     packets_answer.py    responses, to a queue pair that asked
+    packets_empty.py     those to a FLUSH and an ATOMIC WRITE
     packets_uc.py        a UC queue pair, which drops in silence
     packets_ud.py        a UD queue pair, which listens to everyone
     packets_wait.py      requests that come while a READ is answered
@@ -29,6 +30,7 @@ import pyverbs.enums as e
 
 import packets_answer
 import packets_drop
+import packets_empty
 import packets_flush
 import packets_form
 import packets_ip
@@ -125,8 +127,8 @@ class Suite:
 
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
-                     packets_flush, packets_answer, packets_uc, packets_ud, packets_wait,
-                     packets_drop, packets_source, packets_mad):
+                     packets_flush, packets_answer, packets_empty, packets_uc, packets_ud,
+                     packets_wait, packets_drop, packets_source, packets_mad):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')

@@ -9,6 +9,7 @@ import struct
 import pyverbs.enums as e
 
 import wire as w
+from ring import FLUSH
 from target import CLEAN, LENGTH, MTU, SENT_PSN
 
 READ, ADD, SWAP, WRITE = (e.IBV_WR_RDMA_READ, e.IBV_WR_ATOMIC_FETCH_AND_ADD,
@@ -17,6 +18,8 @@ ATOMIC_WRITE = 15       # which not every pyverbs knows
 OK, BAD = e.IBV_WC_SUCCESS, e.IBV_WC_BAD_RESP_ERR
 LONG = 2 * MTU + 100
 READS = (w.READ_FIRST, w.READ_MIDDLE, w.READ_LAST, w.READ_ONLY)
+REQUESTS = {READ: w.READ_REQUEST, ADD: w.FETCH_ADD, SWAP: w.CMP_SWAP, WRITE: w.WRITE_ONLY,
+            e.IBV_WR_SEND: w.SEND_ONLY, FLUSH: w.FLUSH, ATOMIC_WRITE: w.ATOMIC_WRITE}
 
 
 def cases(s):
@@ -37,23 +40,14 @@ def cases(s):
             ('data for a READ of none', 0, [(w.READ_ONLY, 4)])):
         s.case(name, lambda n=length, a=answers: answered(
             s, READ, n, [response(s, op, i, size) for i, (op, size) in enumerate(a)], BAD))
-    for name, answers, want in (
-            ('answered well', [(w.READ_ONLY, 0)], OK),
-            ('data in the answer', [(w.READ_ONLY, 8)], BAD),
-            ('one word of data', [(w.READ_ONLY, 4)], BAD),
-            ('an answer that does not end', [(w.READ_FIRST, 0)], BAD),
-            ('an answer of a packet', [(w.READ_MIDDLE, MTU)], BAD)):
-        s.case(f'an ATOMIC WRITE, {name}', lambda a=answers, want=want: answered(
-            s, ATOMIC_WRITE, 8, [response(s, op, 0, size) for op, size in a], want))
-    s.case('an ATOMIC WRITE, an atomic acknowledgment', lambda: not_an_answer(s))
     s.case('READ responses of every order of opcodes', lambda: orders(s))
     s.case('what does not answer the request', lambda: beside(s))
-    s.case('ACKs do not complete a READ or an atomic', lambda: acks(s))
+    s.case('ACKs do not complete what wants another answer', lambda: acks(s))
     s.case('ACKs of what was never sent', lambda: ahead(s))
     s.case('an ACK of a SEND completes it once', lambda: completes_once(s))
-    s.case('READ responses and atomic acknowledgments for a WRITE', lambda: for_write(s))
+    s.case('READ responses for a WRITE or an atomic', lambda: of_another_kind(s))
     s.case('a NAK of every code', lambda: naks(s))
-    s.case('a NAK that overtakes the response to a READ', lambda: overtaken(s))
+    s.case('a NAK that overtakes the response before it', lambda: overtaken(s))
     s.case('a flood of RNR NAKs', lambda: rnr_flood(s))
     s.case('a flood of sequence NAKs', lambda: sequence_flood(s))
     s.case('responses from another address', lambda: elsewhere(s))
@@ -95,9 +89,7 @@ def ask(s, opcode, length, **how):
     t = s.target
     t.fresh(sends=True, **how)
     t.post(opcode, length)
-    return s.wire.wait_for({READ: w.READ_REQUEST, ADD: w.FETCH_ADD, SWAP: w.CMP_SWAP,
-                            WRITE: w.WRITE_ONLY, e.IBV_WR_SEND: w.SEND_ONLY,
-                            ATOMIC_WRITE: w.ATOMIC_WRITE}[opcode])
+    return s.wire.wait_for(REQUESTS[opcode])
 
 
 def outside_wrong(t, length):
@@ -119,19 +111,6 @@ def answered(s, opcode, length, answers, want):
     if want == OK and opcode == READ and t.local.read(length, 0) != read_bytes():
         return 'not the data that was sent'
     return outside_wrong(t, length)
-
-
-def not_an_answer(s):
-    """To an ATOMIC WRITE; the good one still is."""
-    t = s.target
-    ask(s, ATOMIC_WRITE, 8)
-    s.wire.send(atomic_ack(s)())
-    if not t.silent() or t.ended():
-        return 'it was taken for an answer'
-    s.wire.send(response(s, w.READ_ONLY, 0, 0)())
-    s.wire.settle()
-    status = t.completion()
-    return f'status {status}' if status != OK else outside_wrong(t, 0)
 
 
 def orders(s):
@@ -192,7 +171,7 @@ def beside(s):
 
 def acks(s):
     t = s.target
-    for opcode in READ, ADD, SWAP, ATOMIC_WRITE:
+    for opcode in READ, ADD, SWAP, FLUSH, ATOMIC_WRITE:
         ask(s, opcode, 8)
         for n in range(20):
             s.wire.send(ack(s, psn=SENT_PSN + n % 3)())
@@ -227,23 +206,31 @@ def completes_once(s):
     return 'it ended' if t.ended() else None
 
 
-def for_write(s):
+def of_another_kind(s):
+    """What answers other requests does not answer a WRITE, nor data an atomic."""
     t = s.target
-    ask(s, WRITE, 16)
-    for op in READS:
-        s.wire.send(response(s, op, 0, 16)())
-    s.wire.send(atomic_ack(s)())
-    if not t.silent() or t.ended():
-        return 'it was taken for an answer'
-    s.wire.send(ack(s)())
-    status = t.completion()
-    return outside_wrong(t, 0) if status == OK else f'status {status}'
+    for opcode, good in (WRITE, ack(s)), (ADD, atomic_ack(s)):
+        ask(s, opcode, 8)
+        for op, size in itertools.product(READS, (0, 8, 16)):
+            s.wire.send(response(s, op, 0, size)())
+        if opcode == WRITE:
+            s.wire.send(atomic_ack(s)())
+        if not t.silent() or t.ended():
+            return f'opcode {opcode}: it was taken for an answer'
+        wrong = outside_wrong(t, 0)
+        if wrong:
+            return f'opcode {opcode}: {wrong}'
+        s.wire.send(good())
+        status = t.completion()
+        if status != OK:
+            return f'opcode {opcode}: status {status}'
+    return None
 
 
 def naks(s):
     t = s.target
     meant = {1: e.IBV_WC_REM_INV_REQ_ERR, 2: e.IBV_WC_REM_ACCESS_ERR, 3: e.IBV_WC_REM_OP_ERR}
-    for code, opcode in itertools.product(range(1, 32), (READ, ADD, WRITE)):
+    for code, opcode in itertools.product(range(1, 32), (READ, ADD, WRITE, FLUSH, ATOMIC_WRITE)):
         ask(s, opcode, 8)
         s.wire.send(ack(s, w.NAK | code)())
         s.wire.settle()
@@ -262,21 +249,28 @@ def naks(s):
 def overtaken(s):
     """The READ is asked for again; the NAK is the WRITE's, when its turn has come."""
     t = s.target
-    ask(s, READ, 100)
-    t.post(WRITE, 16)
-    s.wire.wait_for(w.WRITE_ONLY)
-    refusal = ack(s, w.NAK | 2, psn=SENT_PSN + 1)
-    s.wire.send(refusal())
-    s.wire.wait_for(w.READ_REQUEST)
-    if not t.silent() or t.ended():
-        return 'the READ was taken for refused'
-    s.wire.send(response(s, w.READ_ONLY, 0, 100)())
-    s.wire.send(refusal())
-    s.wire.settle()
-    status = [t.completion(), t.completion()]
-    if status != [OK, e.IBV_WC_REM_ACCESS_ERR] or not t.ended():
-        return f'statuses {status}'
-    return outside_wrong(t, 100)
+    for opcode, length, answer in (
+            (READ, 100, response(s, w.READ_ONLY, 0, 100)), (ADD, 8, atomic_ack(s)),
+            (FLUSH, 0, response(s, w.READ_ONLY, 0, 0)),
+            (ATOMIC_WRITE, 0, response(s, w.READ_ONLY, 0, 0))):
+        ask(s, opcode, length or 8)
+        t.post(WRITE, 16)
+        s.wire.wait_for(w.WRITE_ONLY)
+        refusal = ack(s, w.NAK | 2, psn=SENT_PSN + 1)
+        s.wire.send(refusal())
+        s.wire.wait_for(REQUESTS[opcode])
+        if not t.silent() or t.ended():
+            return f'opcode {opcode} was taken for refused'
+        s.wire.send(answer())
+        s.wire.send(refusal())
+        s.wire.settle()
+        status = [t.completion(), t.completion()]
+        if status != [OK, e.IBV_WC_REM_ACCESS_ERR] or not t.ended():
+            return f'opcode {opcode}: statuses {status}'
+        wrong = outside_wrong(t, length)
+        if wrong:
+            return f'opcode {opcode}: {wrong}'
+    return None
 
 
 def rnr_flood(s):
@@ -350,14 +344,15 @@ def off(s):
 def noise(s):
     """Of the right queue pair and PSN, with any bytes behind."""
     t, rng = s.target, random.Random(2)
-    for opcode, length in itertools.product((READ, ADD, WRITE), (8, 8, 8)):
-        ask(s, opcode, length)
+    lengths = {READ: 8, ADD: 8, WRITE: 8, FLUSH: 0, ATOMIC_WRITE: 0}
+    for opcode, _ in itertools.product(lengths, range(3)):
+        ask(s, opcode, 8)
         for _ in range(100):
             op = rng.choice(sorted(w.RESPONSES))
             s.wire.send(struct.pack('>B', op) + t.bth(op, SENT_PSN)[1:] +
                         rng.randbytes(4 * rng.randrange(80)))
         s.wire.settle()
-        wrong = outside_wrong(t, length)
+        wrong = outside_wrong(t, lengths[opcode])
         if wrong:
-            return wrong
+            return f'opcode {opcode}: {wrong}'
     return None

@@ -9,9 +9,10 @@ from pyverbs.cq import CQ
 from pyverbs.device import Context
 from pyverbs.mr import MR, MW, MWBindInfo
 from pyverbs.pd import PD
-from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
+from pyverbs.qp import QP, QPAttr, QPCap, QPEx, QPInitAttr, QPInitAttrEx
 from pyverbs.wr import SGE, RecvWR, SendWR
 
+import ring
 import wire as w
 
 PSN = 1000              # the first that the queue pair expects
@@ -79,13 +80,10 @@ class Target:
         """A new queue pair in RTR, or in RTS where it SENDS or is UD; memory is clean."""
         if self.qp:
             self.qp.close()
-        cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
-        init = QPInitAttr(qp_type=kind, scq=self.cq, rcq=self.cq, cap=cap,
-                          sq_sig_all=1)
         attr = QPAttr(port_num=1)
         attr.qkey = QKEY
         attr.qp_access_flags = REMOTE if kind == e.IBV_QPT_RC else e.IBV_ACCESS_REMOTE_WRITE
-        self.qp = QP(self.device.pd, init, attr)
+        self.qp = self.queue_pair(kind, attr)
         attr.dest_qp_num, attr.path_mtu = PEER_QPN, e.IBV_MTU_256
         attr.max_dest_rd_atomic, attr.max_rd_atomic = 4, 4
         attr.min_rnr_timer, attr.rq_psn, attr.sq_psn = 1, PSN, SENT_PSN
@@ -103,6 +101,17 @@ class Target:
             pass
         self.wire.version = version
         self.wire.drain()
+
+    def queue_pair(self, kind, attr):
+        """One of RC is built for ring.py, too."""
+        how = {'qp_type': kind, 'scq': self.cq, 'rcq': self.cq, 'sq_sig_all': 1,
+               'cap': QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)}
+        if kind != e.IBV_QPT_RC:
+            return QP(self.device.pd, QPInitAttr(**how), attr)
+        init = QPInitAttrEx(pd=self.device.pd, send_ops_flags=e.IBV_QP_EX_WITH_RDMA_WRITE,
+                            comp_mask=e.IBV_QP_INIT_ATTR_PD |
+                            e.IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, **how)
+        return QPEx(self.device.context, init, attr)
 
     def path(self, version, peer=None):
         peer = peer or self.wire.pairs[version][1]
@@ -180,6 +189,9 @@ class Target:
 
     def post(self, opcode, length):
         """Post one, to memory of the peer's where it names any."""
+        if opcode == ring.FLUSH:
+            ring.post_flush(self.qp, 1, 0x1000, length, w.GLOBAL, w.RANGE)
+            return
         wr = self.request(opcode, length)
         if opcode in (e.IBV_WR_ATOMIC_FETCH_AND_ADD, e.IBV_WR_ATOMIC_CMP_AND_SWP):
             wr.set_wr_atomic(rkey=1, addr=0x1000, compare_add=1, swap=2)
