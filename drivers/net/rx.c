@@ -321,6 +321,23 @@ static void take_datagram(struct smw_qp *qp, struct smw_arrival *arrival)
 	spin_unlock(&qp->responder.lock);
 }
 
+static void complete_read(struct smw_qp *qp, struct smw_arrival *arrival)
+{
+	const struct smw_packet *packet = &arrival->packet;
+	struct smw_read_response response = {
+		.psn = packet->psn,
+		.span = 1,
+		.bytes = packet->payload_len,
+		.syndrome = packet->syndrome,
+		.last = packet->op->flags & SMW_OP_END,
+	};
+	struct smw_cursor payload;
+
+	payload_cursor(arrival, &payload);
+	if (!smw_completer_read(qp, &response, &payload))
+		drop(arrival, qp->link, SMW_COUNT_DROPPED);
+}
+
 static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	const struct smw_packet *packet = &arrival->packet;
@@ -332,16 +349,11 @@ static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 		.msn = packet->msn,
 		.original = packet->original,
 	};
-	struct smw_cursor payload;
 
-	if (packet->op->kind != SMW_KIND_READ_RESPONSE) {
+	if (packet->op->kind == SMW_KIND_READ_RESPONSE)
+		complete_read(qp, arrival);
+	else
 		smw_completer_response(qp, &response);
-		return;
-	}
-	payload_cursor(arrival, &payload);
-	if (smw_completer_read(qp, packet->psn, 1, packet->op->flags & SMW_OP_END,
-			       packet->payload_len, &payload) == SMW_DROP_UNEXPECTED)
-		drop(arrival, qp->link, SMW_COUNT_DROPPED);
 }
 
 static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)

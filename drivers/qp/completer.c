@@ -290,6 +290,12 @@ static bool place(struct smw_qp *qp, const struct smw_send *send, u32 offset,
 	return false;
 }
 
+/* Who refuses sends a NAK; what says so in an answer's place is neither. */
+static bool is_positive(u8 syndrome)
+{
+	return (syndrome & SMW_AETH_KIND_MASK) == SMW_AETH_ACK;
+}
+
 static void take_atomic(struct smw_qp *qp, const struct smw_response *response)
 {
 	struct smw_requester *req = &qp->requester;
@@ -301,6 +307,10 @@ static void take_atomic(struct smw_qp *qp, const struct smw_response *response)
 	send = oldest_rd_atomic(req);
 	if (req->una != response->psn || !send || !smw_send_is_atomic(send))
 		return;
+	if (!is_positive(response->syndrome)) {
+		smw_completer_fail(qp, IB_WC_BAD_RESP_ERR);
+		return;
+	}
 	smw_cursor_flat(&data, &original);
 	if (place(qp, send, 0, &data, sizeof(original)))
 		set_una(qp, smw_psn_add(response->psn, 1));
@@ -326,36 +336,36 @@ void smw_completer_response(struct smw_qp *qp, const struct smw_response *respon
 		take_ack(qp, response);
 }
 
-static bool response_fits(const struct smw_send *send, u32 mtu, u32 offset, u32 span,
-			  bool last, u32 bytes)
+static bool response_fits(const struct smw_send *send, u32 mtu, u32 offset,
+			  const struct smw_read_response *response)
 {
 	u32 left = smw_send_response_length(send) - offset;
 
-	return bytes == min_t(u64, left, (u64)span * mtu) && last == (bytes == left);
+	return is_positive(response->syndrome) &&
+	       response->bytes == min_t(u64, left, (u64)response->span * mtu) &&
+	       response->last == (response->bytes == left);
 }
 
-enum smw_reason smw_completer_read(struct smw_qp *qp, u32 psn, u32 span, bool last,
-				   u32 bytes, struct smw_cursor *data)
+bool smw_completer_read(struct smw_qp *qp, const struct smw_read_response *response,
+			struct smw_cursor *data)
 {
 	enum ib_qp_state state = smw_qp_state(qp);
 	struct smw_requester *req = &qp->requester;
+	u32 psn = response->psn;
 	struct smw_send *send;
 	u32 offset;
 
 	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) || !is_outstanding(req, psn))
-		return SMW_DROP_UNEXPECTED;
+		return false;
 	if (psn != req->una)
 		acknowledge_before(qp, psn);
 	send = oldest_rd_atomic(req);
 	if (psn != req->una || !send || smw_send_is_atomic(send))
-		return SMW_DROP_UNEXPECTED;
+		return false;
 	offset = ((psn - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
-	if (!response_fits(send, qp->mtu, offset, span, last, bytes)) {
+	if (!response_fits(send, qp->mtu, offset, response))
 		smw_completer_fail(qp, IB_WC_BAD_RESP_ERR);
-		return SMW_BAD_LENGTH;
-	}
-	if (!place(qp, send, offset, data, bytes))
-		return SMW_LOCAL_RANGE;
-	set_una(qp, smw_psn_add(psn, span));
-	return SMW_OK;
+	else if (place(qp, send, offset, data, response->bytes))
+		set_una(qp, smw_psn_add(psn, response->span));
+	return true;
 }

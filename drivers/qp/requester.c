@@ -7,6 +7,7 @@
 #include <smw/psn.h>
 #include <smw/rd_atomic.h>
 #include <smw/responder.h>
+#include <smw/retry.h>
 #include <smw/work.h>
 #include <smw/wqe.h>
 
@@ -441,8 +442,14 @@ static void read_part(struct smw_qp *qp, struct smw_qp *peer, u32 bytes, u32 off
 {
 	struct smw_requester *req = &qp->requester;
 	const struct smw_send *send = smw_requester_send(req, req->ring.index);
-	bool last = offset + bytes == smw_send_response_length(send);
-	struct smw_response response = {};
+	struct smw_read_response part = {
+		.psn = req->una,
+		.span = smw_packet_count(bytes, qp->mtu),
+		.bytes = bytes,
+		.syndrome = SMW_AETH_ACK_NO_CREDIT,
+		.last = offset + bytes == smw_send_response_length(send),
+	};
+	struct smw_response refusal = {};
 	struct smw_rd_atomic *read;
 	struct smw_cursor source;
 
@@ -451,15 +458,13 @@ static void read_part(struct smw_qp *qp, struct smw_qp *peer, u32 bytes, u32 off
 	read = smw_rd_atomic_find_read(peer, req->una);
 	if (!read)
 		req->reading = false;
-	else if (!bytes || smw_responder_read(peer, read, req->una, bytes, &source,
-					      &response))
-		smw_completer_read(qp, req->una, smw_packet_count(bytes, qp->mtu), last,
-				   bytes, &source);
+	else if (!bytes || smw_responder_read(peer, read, req->una, bytes, &source, &refusal))
+		smw_completer_read(qp, &part, &source);
 	smw_cursor_release(&source);
 	spin_unlock(&peer->responder.lock);
-	if (response.kind == SMW_RESPONSE_ACK)
-		smw_completer_response(qp, &response);
-	if (last)
+	if (refusal.kind == SMW_RESPONSE_ACK)
+		smw_completer_response(qp, &refusal);
+	if (part.last)
 		req->reading = false;
 }
 

@@ -16,19 +16,34 @@
 void smw_completer_response(struct smw_qp *qp, const struct smw_response *response);
 
 /**
- * smw_completer_read() - take READ response data
- * @qp: the requesting queue pair; requester.lock held
- * @psn: PSN of the first packet of the data
- * @span: packets that the data covers
- * @last: the response's opcode says that it is the READ's last
+ * struct smw_read_response - a READ response; of the direct path, a run of them
+ * @psn: PSN of its first packet
+ * @span: how many packets it covers
  * @bytes: bytes of data
- * @data: the data
- *
- * Return: SMW_OK, SMW_DROP_UNEXPECTED, or a reason why it cannot be placed
- * (the request is completed with an error).
+ * @syndrome: AETH syndrome, or an ACK's where the opcode has no AETH
+ * @last: its opcode says that it is the READ's last
  */
-enum smw_reason smw_completer_read(struct smw_qp *qp, u32 psn, u32 span, bool last,
-				   u32 bytes, struct smw_cursor *data);
+struct smw_read_response {
+	u32 psn;
+	u32 span;
+	u32 bytes;
+	u8 syndrome;
+	bool last;
+};
+
+/**
+ * smw_completer_read() - take a READ response
+ * @qp: the requesting queue pair; requester.lock held
+ * @response: the response, from whichever carrier
+ * @data: its data
+ *
+ * One that is not as it should be, or cannot be placed, completes the request with an
+ * error.
+ *
+ * Return: false where nothing waits for it.
+ */
+bool smw_completer_read(struct smw_qp *qp, const struct smw_read_response *response,
+			struct smw_cursor *data);
 
 /**
  * smw_completer_fail() - complete the oldest send with an error

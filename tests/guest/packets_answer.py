@@ -47,6 +47,7 @@ def cases(s):
     s.case('an ACK of a SEND completes it once', lambda: completes_once(s))
     s.case('READ responses for a WRITE or an atomic', lambda: of_another_kind(s))
     s.case('a NAK of every code', lambda: naks(s))
+    s.case('an answer of every syndrome', lambda: syndromes(s))
     s.case('a NAK that overtakes the response before it', lambda: overtaken(s))
     s.case('a flood of RNR NAKs', lambda: rnr_flood(s))
     s.case('a flood of sequence NAKs', lambda: sequence_flood(s))
@@ -76,8 +77,9 @@ def read_bytes():
     return b'a' * MTU + b'b' * MTU + b'c' * 100
 
 
-def atomic_ack(s, psn=SENT_PSN, extra=b'', original=b'originAL'):
-    return lambda: (s.target.bth(w.ATOMIC_ACK, psn, ack=False) + w.aeth() + original + extra)
+def atomic_ack(s, psn=SENT_PSN, extra=b'', original=b'originAL', syndrome=w.ACKED):
+    return lambda: (s.target.bth(w.ATOMIC_ACK, psn, ack=False) + w.aeth(syndrome) + original +
+                    extra)
 
 
 def ack(s, syndrome=w.ACKED, psn=SENT_PSN):
@@ -243,6 +245,32 @@ def naks(s):
         wrong = outside_wrong(t, 0)
         if wrong:
             return f'code {code}: {wrong}'
+    return None
+
+
+def syndromes(s):
+    """With the credits of an ACK it is one; who refuses sends no answer."""
+    t = s.target
+    middle, rest = response(s, w.READ_MIDDLE, 1, MTU), response(s, w.READ_LAST, 2, 100)
+    first = response(s, w.READ_FIRST, 0, MTU)
+    rows = (    # and how much has been placed before
+        (READ, LONG, lambda x: [response(s, w.READ_FIRST, 0, MTU, syndrome=x), middle, rest], 0),
+        (READ, LONG, lambda x: [first, middle, response(s, w.READ_LAST, 2, 100, syndrome=x)],
+         2 * MTU),
+        (ADD, 8, lambda x: [atomic_ack(s, syndrome=x)], 0),
+        (FLUSH, 0, lambda x: [response(s, w.READ_ONLY, 0, 0, syndrome=x)], 0),
+        (ATOMIC_WRITE, 0, lambda x: [response(s, w.READ_ONLY, 0, 0, syndrome=x)], 0))
+    for syndrome, (opcode, length, answers, before) in itertools.product(range(128), rows):
+        ask(s, opcode, length or 8)
+        for make in answers(syndrome):
+            s.wire.send(make())
+        s.wire.settle()
+        status = t.completion()
+        if status != (BAD if syndrome & w.NAK else OK) or t.ended() != (status != OK):
+            return f'opcode {opcode}, syndrome {syndrome:#x}: status {status}'
+        wrong = outside_wrong(t, length if status == OK else before)
+        if wrong:
+            return f'opcode {opcode}, syndrome {syndrome:#x}: {wrong}'
     return None
 
 
