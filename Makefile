@@ -73,6 +73,7 @@ proto: ## the pure logic's tests in user space, under ASan and UBSan
 
 FUZZ_SECONDS ?= 60
 fuzz: ## libFuzzer on packets and on the checks of keys and windows; FUZZ_SECONDS=60
+	@case '$(FUZZ_SECONDS)' in '' | *[!0-9]*) echo 'FUZZ_SECONDS is a number' >&2; exit 2 ;; esac
 	@$(MAKE) -C tests/proto fuzz FUZZ_SECONDS=$(FUZZ_SECONDS)
 
 kunit: ## KUnit in the debug guest

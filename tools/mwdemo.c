@@ -403,6 +403,10 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
+	if (optind != argc) {
+		fprintf(stderr, "%s: no word is expected: %s\n", argv[0], argv[optind]);
+		return 2;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	open_story(&s, device, gid_index);
 	trace_refusals();

@@ -361,28 +361,61 @@ static void flush_later(long arg)
 	expect_harmless(&e);
 }
 
+/* A receive that is posted now is flushed in the time since ERR, and a second. */
+static void expect_flushed_soon(struct qp_env *e, uint64_t since)
+{
+	unsigned int ms = (unsigned int)(rdma_now_us() - since) / 1000 + 1000;
+	struct ibv_wc wc;
+
+	rdma_recv(&e->a, 99, e->abuf.addr, 64, e->abuf.mr->lkey);
+	check(rdma_wait_wc(e->a.rcq, &wc, ms),
+	      "a receive posted in ERR completes within %u ms", ms);
+	check_eq(wc.wr_id, 99, "its wr_id");
+	check_eq(wc.status, IBV_WC_WR_FLUSH_ERR, "its status");
+}
+
 /*
  * A receive is posted without a system call; who posts one in ERR, and waits for it to
- * be flushed, calls nothing else either.
+ * be flushed, calls nothing else either. @before: receives that were posted before ERR;
+ * @again: how often ERR is asked for again.
  */
-static void flush_unasked(long arg)
+static void wait_for_flush(long before, int again)
 {
+	struct rdma_conf conf = rdma_conf_default();
 	struct qp_env e;
+	uint64_t since;
 
-	(void)arg;
-	open_api(&e, false);
+	conf.cap.max_recv_wr = FLUSH_MAX;
+	conf.cqe = FLUSH_MAX;
+	qp_open(&e, &conf, 4096);
+	for (uint64_t i = 0; i < (uint64_t)before; i++)
+		rdma_recv(&e.a, 100 + i, e.abuf.addr, 64, e.abuf.mr->lkey);
+	since = rdma_now_us();
 	check_errno(rdma_to_state(&e.a, IBV_QPS_ERR), 0, "to ERR");
+	for (uint64_t i = 0; i < (uint64_t)before; i++)
+		qp_expect(e.a.rcq, 100 + i, IBV_WC_WR_FLUSH_ERR,
+			  "a receive posted before");
+	while (again--) {
+		usleep(1000);
+		check_errno(rdma_to_state(&e.a, IBV_QPS_ERR), 0, "to ERR again");
+	}
 	for (int ms = 0; ms <= 500; ms += 250) {
 		usleep(ms * 1000);
-		rdma_recv(&e.a, 100, e.abuf.addr, 64, e.abuf.mr->lkey);
-		qp_expect(e.a.rcq, 100, IBV_WC_WR_FLUSH_ERR,
-			  "a receive posted in ERR");
+		expect_flushed_soon(&e, since);
 	}
 	rdma_reconnect(&e.a, &e.b);
-	rdma_recv(&e.a, 101, e.abuf.addr, 64, e.abuf.mr->lkey);
-	usleep(500 * 1000);
-	qp_expect_none(e.a.rcq, "nothing is flushed in RTS");
+	qp_expect_works(&e);
 	qp_close(&e);
+}
+
+static void flush_unasked(long before)
+{
+	wait_for_flush(before, 0);
+}
+
+static void flush_asked_again(long again)
+{
+	wait_for_flush(0, (int)again);
 }
 
 void qp_error_cases(void)
@@ -431,6 +464,10 @@ void qp_error_cases(void)
 	ktap_add("flush of both queues", flush, FLUSH_MAX, 0, "error.flush-many");
 	ktap_add("flush of receives", flush_unasked, 0, 0,
 		 "error.flush-unasked");
+	ktap_add("flush of receives", flush_unasked, FLUSH_MAX, 0,
+		 "error.flush-unasked-many");
+	ktap_add("flush of receives", flush_asked_again, 20, 0,
+		 "error.flush-asked-again");
 	ktap_add("flush of both queues", flush_later, 0, 0,
 		 "error.flush-later");
 }

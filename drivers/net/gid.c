@@ -87,6 +87,15 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
 	return found;
 }
 
+/* Is it this address, on this netdev or on one in the same VRF? */
+static bool counts_on(struct smw_link *link, const struct smw_gid *gid,
+		      const struct in6_addr *address, int ifindex)
+{
+	return ipv6_addr_equal(&gid->address, address) &&
+	       (gid->ifindex == ifindex ||
+		smw_route_same_vrf(link->net, gid->ifindex, ifindex));
+}
+
 bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int ifindex)
 {
 	const struct smw_gid *gid;
@@ -95,9 +104,11 @@ bool smw_gid_exists(struct smw_link *link, const struct in6_addr *address, int i
 	if (smw_gid_is_link_local(address))
 		return smw_gid_lives(link, address, ifindex);
 	rcu_read_lock();
-	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address))
-		found |= ipv6_addr_equal(&gid->address, address) &&
-			 smw_route_same_vrf(link->net, gid->ifindex, ifindex);
+	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address)) {
+		found = counts_on(link, gid, address, ifindex);
+		if (found)
+			break;
+	}
 	rcu_read_unlock();
 	return found;
 }
@@ -109,7 +120,7 @@ u16 smw_gid_vlan(struct smw_link *link, const struct in6_addr *address, int ifin
 
 	rcu_read_lock();
 	hash_for_each_possible_rcu(link->gids, gid, node, ipv6_addr_hash(address)) {
-		if (!ipv6_addr_equal(&gid->address, address))
+		if (!counts_on(link, gid, address, ifindex))
 			continue;
 		vlan_id = gid->vlan_id;
 		if (gid->ifindex == ifindex)

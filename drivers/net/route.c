@@ -17,10 +17,24 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
+/* Index of the VRF's netdev, 0 outside of all, -1 where the netdev is gone. */
+static int vrf_of(struct net *net, int ifindex)
+{
+	struct net_device *netdev;
+	int vrf;
+
+	rcu_read_lock();
+	netdev = dev_get_by_index_rcu(net, ifindex);
+	vrf = netdev ? l3mdev_master_ifindex_rcu(netdev) : -1;
+	rcu_read_unlock();
+	return vrf;
+}
+
 bool smw_route_same_vrf(struct net *net, int one, int other)
 {
-	return one == other || l3mdev_master_ifindex_by_index(net, one) ==
-			       l3mdev_master_ifindex_by_index(net, other);
+	int vrf = vrf_of(net, one);
+
+	return vrf >= 0 && vrf == vrf_of(net, other);
 }
 
 /*

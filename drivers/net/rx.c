@@ -54,12 +54,27 @@ static void drop(struct smw_arrival *arrival, struct smw_link *link, enum smw_co
 	smw_count(link, counter);
 }
 
-/* It is no link's. */
+/* No link is known for it: it counts on the namespace's first. */
 static void drop_unclaimed(struct smw_arrival *arrival, struct net *net,
 			   enum smw_counter counter)
 {
 	arrival->fate = SMW_FATE_DROPPED;
 	smw_sock_count(net, counter);
+}
+
+/* Drop monitors tell who calls: not this one. */
+static __always_inline void finish(const struct smw_arrival *arrival)
+{
+	switch (arrival->fate) {
+	case SMW_FATE_CONSUMED:
+		consume_skb(arrival->skb);
+		break;
+	case SMW_FATE_KEPT:
+		break;
+	case SMW_FATE_DROPPED:
+		kfree_skb(arrival->skb);
+		break;
+	}
 }
 
 /* The headers that the ICRC is taken over must be plain and in one piece. */
@@ -211,7 +226,8 @@ static void execute_request(struct smw_qp *qp, struct smw_arrival *arrival)
 	struct smw_cursor payload;
 
 	payload_cursor(arrival, &payload);
-	smw_responder_receive(qp, &arrival->packet, &payload, &response);
+	if (!smw_responder_receive(qp, &arrival->packet, &payload, &response))
+		arrival->fate = SMW_FATE_DROPPED;
 	smw_wire_answer(qp, &response);
 }
 
@@ -281,9 +297,10 @@ static void execute_backlog(struct smw_qp *qp)
 
 	while (!rsp->stream && budget-- &&
 	       (arrival.skb = __skb_dequeue(&rsp->backlog))) {
+		arrival.fate = SMW_FATE_CONSUMED;
 		if (!parse(&arrival))
 			execute_request(qp, &arrival);
-		consume_skb(arrival.skb);
+		finish(&arrival);
 	}
 }
 
@@ -338,7 +355,7 @@ static void complete_read(struct smw_qp *qp, struct smw_arrival *arrival)
 		drop(arrival, qp->link, SMW_COUNT_DROPPED);
 }
 
-static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
+static void complete_other(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	const struct smw_packet *packet = &arrival->packet;
 	struct smw_response response = {
@@ -350,10 +367,7 @@ static void complete_response(struct smw_qp *qp, struct smw_arrival *arrival)
 		.original = packet->original,
 	};
 
-	if (packet->op->kind == SMW_KIND_READ_RESPONSE)
-		complete_read(qp, arrival);
-	else
-		smw_completer_response(qp, &response);
+	smw_completer_response(qp, &response);
 }
 
 static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)
@@ -361,7 +375,10 @@ static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)
 	bool more;
 
 	spin_lock(&qp->requester.lock);
-	complete_response(qp, arrival);
+	if (arrival->packet.op->kind == SMW_KIND_READ_RESPONSE)
+		complete_read(qp, arrival);
+	else
+		complete_other(qp, arrival);
 	more = smw_requester_run(qp);
 	spin_unlock(&qp->requester.lock);
 	if (more)
@@ -385,16 +402,21 @@ static void deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 		take_response(qp, arrival);
 }
 
-static void deliver_to_member(struct smw_link *link, struct smw_arrival *arrival, u32 qpn)
+/* Returns true where it was taken. */
+static bool deliver_to_member(struct smw_link *link, struct smw_arrival *arrival, u32 qpn)
 {
 	struct smw_qp *qp = smw_qp_hold(link->net, qpn, SMW_HOLD_QP);
 
 	if (!qp)
-		return;
+		return false;
+	arrival->fate = SMW_FATE_DROPPED;
 	/* It may be another one by now. */
-	if (qp->link == link && smw_qp_is_datagram(qp))
+	if (qp->link == link && smw_qp_is_datagram(qp)) {
+		arrival->fate = SMW_FATE_CONSUMED;
 		take_datagram(qp, arrival);
+	}
 	smw_hold_drop(SMW_HOLD_QP);
+	return arrival->fate == SMW_FATE_CONSUMED;
 }
 
 /* One packet for every queue pair that is attached to its group. */
@@ -403,6 +425,7 @@ static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
 	enum smw_reason reason = judge_packet(arrival, SMW_OPCODE_UD);
 	u32 qpns[SMW_MAX_MCAST_QP];
 	struct in6_addr source, group;
+	bool taken = false;
 	u32 count;
 
 	addresses(arrival->skb, &source, &group);
@@ -414,7 +437,8 @@ static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
 	}
 	smw_count(link, SMW_COUNT_RECEIVED_PACKETS);
 	while (count--)
-		deliver_to_member(link, arrival, qpns[count]);
+		taken |= deliver_to_member(link, arrival, qpns[count]);
+	arrival->fate = taken ? SMW_FATE_CONSUMED : SMW_FATE_DROPPED;
 }
 
 static void receive_group(struct net *net, struct smw_arrival *arrival)
@@ -479,9 +503,6 @@ int smw_rx_packet(struct sock *sk, struct sk_buff *skb)
 	struct smw_arrival arrival = { .skb = skb };
 
 	receive(sock_net(sk), &arrival);
-	if (arrival.fate == SMW_FATE_DROPPED)
-		kfree_skb_reason(skb, SKB_DROP_REASON_NOT_SPECIFIED);
-	else if (arrival.fate == SMW_FATE_CONSUMED)
-		consume_skb(skb);
+	finish(&arrival);
 	return 0;
 }

@@ -305,9 +305,9 @@ static void take_atomic(struct smw_qp *qp, const struct smw_response *response)
 
 	acknowledge_before(qp, response->psn);
 	send = oldest_rd_atomic(req);
-	if (req->una != response->psn || !send || !smw_send_is_atomic(send))
+	if (req->una != response->psn)
 		return;
-	if (!is_positive(response->syndrome)) {
+	if (!send || !smw_send_is_atomic(send) || !is_positive(response->syndrome)) {
 		smw_completer_fail(qp, IB_WC_BAD_RESP_ERR);
 		return;
 	}
@@ -360,8 +360,12 @@ bool smw_completer_read(struct smw_qp *qp, const struct smw_read_response *respo
 	if (psn != req->una)
 		acknowledge_before(qp, psn);
 	send = oldest_rd_atomic(req);
-	if (psn != req->una || !send || smw_send_is_atomic(send))
+	if (psn != req->una)
 		return false;
+	if (!send || smw_send_is_atomic(send)) {
+		smw_completer_fail(qp, IB_WC_BAD_RESP_ERR);
+		return true;
+	}
 	offset = ((psn - send->first_psn) & SMW_PSN_MASK) * qp->mtu;
 	if (!response_fits(send, qp->mtu, offset, response))
 		smw_completer_fail(qp, IB_WC_BAD_RESP_ERR);

@@ -450,7 +450,7 @@ static void drop(struct smw_qp *qp, const struct smw_packet *packet,
  * with the rest of its message (9.9.4), and the receive waits for the next one,
  * also where it came from a shared queue.
  */
-static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packet,
+static bool receive_unreliable(struct smw_qp *qp, const struct smw_packet *packet,
 			       struct smw_cursor *payload)
 {
 	struct smw_responder *rsp = &qp->responder;
@@ -465,17 +465,18 @@ static void receive_unreliable(struct smw_qp *qp, const struct smw_packet *packe
 	rsp->psn = packet->psn;
 	reason = execute(qp, packet, payload, &nobody_waits_for);
 	if (!reason)
-		return;
+		return true;
 	rsp->message = SMW_MESSAGE_NONE;
 	rsp->psn = smw_psn_add(packet->psn, packet->span);
 	drop(qp, packet, reason);
+	return false;
 }
 
 /*
  * Each datagram stands for itself. One without a receive, or longer than it, is
  * dropped, and the receive waits for the next one.
  */
-static void receive_datagram(struct smw_qp *qp, const struct smw_packet *packet,
+static bool receive_datagram(struct smw_qp *qp, const struct smw_packet *packet,
 			     struct smw_cursor *payload)
 {
 	enum smw_reason reason = SMW_DROP_QKEY;
@@ -485,20 +486,23 @@ static void receive_datagram(struct smw_qp *qp, const struct smw_packet *packet,
 		reason = execute(qp, packet, payload, &nobody_waits_for);
 	if (reason)
 		drop(qp, packet, reason);
+	return !reason;
 }
 
-void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
+bool smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response)
 {
 	response->kind = SMW_RESPONSE_NONE;
-	if (!takes_requests(qp))
+	if (!takes_requests(qp)) {
 		smw_count(qp->link, SMW_COUNT_DROPPED);
-	else if (smw_qp_is_datagram(qp))
-		receive_datagram(qp, packet, payload);
-	else if (smw_qp_is_unreliable(qp))
-		receive_unreliable(qp, packet, payload);
-	else
-		receive_reliable(qp, packet, payload, response);
+		return false;
+	}
+	if (smw_qp_is_datagram(qp))
+		return receive_datagram(qp, packet, payload);
+	if (smw_qp_is_unreliable(qp))
+		return receive_unreliable(qp, packet, payload);
+	receive_reliable(qp, packet, payload, response);
+	return true;
 }
 
 bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read, u32 psn,
@@ -567,7 +571,7 @@ void smw_responder_reset(struct smw_qp *qp)
 	rsp->msn = 0;
 	rsp->offset = 0;
 	rsp->stream = NULL;
-	/* Packets still come, and look whether others wait. */
+	/* Packets may still arrive in RESET, and look whether others wait. */
 	__skb_queue_purge(&rsp->backlog);
 	rsp->rd_atomic_next = 0;
 	memset(rsp->rd_atomics, 0, rsp->rd_atomic_count * sizeof(*rsp->rd_atomics));

@@ -11,8 +11,8 @@
 #include <smw/retry.h>
 
 /* How long until a queue pair in ERR is looked at again, milliseconds. */
-#define FLUSH_WAIT_MIN 1u
-#define FLUSH_WAIT_MAX 8192u
+#define FLUSH_DELAY_MIN 1u
+#define FLUSH_DELAY_MAX 8192u
 
 void smw_work_note(struct smw_qp *qp, enum smw_note note)
 {
@@ -87,8 +87,11 @@ static void await_receives(struct smw_qp *qp)
 {
 	if (qp->is_kernel || qp->responder.srq || smw_qp_state(qp) != IB_QPS_ERR)
 		return;
-	qp->flush_wait = clamp(2 * qp->flush_wait, FLUSH_WAIT_MIN, FLUSH_WAIT_MAX);
-	start_timer(qp, &qp->flush_timer, qp->flush_wait * NSEC_PER_MSEC);
+	/* Whoever else asks for a flush does not make the wait longer. */
+	if (hrtimer_is_queued(&qp->flush_timer) || test_bit(SMW_NOTE_FLUSH, &qp->notes))
+		return;
+	qp->flush_delay = clamp(2 * qp->flush_delay, FLUSH_DELAY_MIN, FLUSH_DELAY_MAX);
+	start_timer(qp, &qp->flush_timer, (u64)qp->flush_delay * NSEC_PER_MSEC);
 }
 
 static enum hrtimer_restart flush_fired(struct hrtimer *timer)
@@ -170,7 +173,9 @@ static enum hrtimer_restart rnr_fired(struct hrtimer *timer)
 	struct smw_qp *qp = container_of(timer, struct smw_qp, rnr_timer);
 
 	spin_lock(&qp->requester.lock);
-	qp->requester.rnr_wait = false;
+	/* Started again meanwhile, it fires again. */
+	if (!hrtimer_is_queued(timer))
+		qp->requester.rnr_wait = false;
 	spin_unlock(&qp->requester.lock);
 	smw_work_note(qp, SMW_NOTE_SEND);
 	return HRTIMER_NORESTART;
@@ -202,5 +207,5 @@ void smw_work_pause(struct smw_qp *qp)
 		tasklet_kill(&qp->task);
 	}
 	WRITE_ONCE(qp->notes, 0);
-	qp->flush_wait = 0;
+	qp->flush_delay = 0;
 }

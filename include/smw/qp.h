@@ -347,7 +347,7 @@ struct smw_responder {
  * @retransmit_timer: see smw_work_arm_retransmit()
  * @rnr_timer: ends requester.rnr_wait
  * @flush_timer: looks for receives posted in ERR
- * @flush_wait: milliseconds that it was started for last; the tasklet's
+ * @flush_delay: milliseconds that it was started for last; the tasklet's
  * @dying: no timer or task may be started any more
  * @is_kernel: a kernel consumer posts to it; constant
  * @post_lock: kernel consumers fill the rings under it, in any context; no other
@@ -387,7 +387,7 @@ struct smw_qp {
 	struct hrtimer retransmit_timer;
 	struct hrtimer rnr_timer;
 	struct hrtimer flush_timer;
-	u32 flush_wait;
+	u32 flush_delay;
 };
 
 static inline struct smw_qp *smw_qp_of(struct ib_qp *ibqp)

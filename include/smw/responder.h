@@ -48,8 +48,10 @@ static inline void smw_response_set(struct smw_response *response,
  * @packet: a request
  * @payload: its payload, @packet->payload_len bytes
  * @response: out: what to answer; the carrier delivers it
+ *
+ * Return: false where it was dropped in silence, and counted.
  */
-void smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
+bool smw_responder_receive(struct smw_qp *qp, const struct smw_packet *packet,
 			   struct smw_cursor *payload, struct smw_response *response);
 
 /**

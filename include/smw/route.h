@@ -16,23 +16,28 @@
  *
  * Two VRFs may have the same addresses, and hosts of each are none of the other's.
  * Context: any.
+ *
+ * Return: true if so; false where a netdev is gone.
  */
 bool smw_route_same_vrf(struct net *net, int one, int other);
 
 /**
- * smw_av_counts_on() - are the addresses of a path those of hosts on this netdev's wire?
+ * smw_av_counts_on() - do a path's addresses mean the same hosts on this netdev?
  * @av: the path
  * @net: its namespace
- * @ifindex: the netdev: @av's own where an address is link-local, or else one in the
- *           same VRF
+ * @ifindex: the netdev
  *
+ * They do on @av's own netdev, and unless one is link-local on others of the same VRF.
  * Context: any.
+ *
+ * Return: true if so.
  */
 static inline bool smw_av_counts_on(const struct smw_av *av, struct net *net, int ifindex)
 {
-	if (smw_gid_is_link_local(&av->source) || smw_gid_is_link_local(&av->target))
-		return ifindex == av->ifindex;
-	return smw_route_same_vrf(net, ifindex, av->ifindex);
+	if (ifindex == av->ifindex)
+		return true;
+	return !smw_gid_is_link_local(&av->source) && !smw_gid_is_link_local(&av->target) &&
+	       smw_route_same_vrf(net, ifindex, av->ifindex);
 }
 
 /**

@@ -98,14 +98,15 @@ carried_by_packets() { same_host "$dev" $((1 - $1)); }
 told() { grep -q 'DISCONNECT EVENT' "$scratch/server"; }
 
 # A client that is killed leaves its server's end and the core's to be cleaned up. The server
-# is told, but may wait for a receive that it posted in ERR, which nobody looks for then.
+# is told, and ends: also where it waits for a receive that it posted in ERR.
 killed() {
 	local before client
 	before=$(objects)
 	connect "$SMW_ADDR"
 	kill -KILL "$client"
 	until_true 20 told
-	end_jobs
+	until_true 20 not kill -0 "$server"
+	wait "$server" "$client" || true
 	until_true 20 objects_as_before || { diff <(echo "$before") <(objects); return 1; }
 }
 

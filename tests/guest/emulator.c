@@ -47,7 +47,7 @@ int main(void)
 
 	if (!has_cmpxchg16b()) {
 		puts("this CPU has no CMPXCHG16B");
-		return 0;
+		return 4;
 	}
 	flags = flags_after();
 	printf("flags %#llx\n", (unsigned long long)flags);

@@ -5,12 +5,13 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-
-flags_are_kept() {
-	cc -O1 -o "$scratch/emulator" "$here/emulator.c" && "$scratch/emulator"
-}
-
-check 'CMPXCHG16B leaves other flags alone' flags_are_kept
+name='CMPXCHG16B leaves other flags alone'
+status=0
+cc -O1 -mno-red-zone -o "$scratch/emulator" "$here/emulator.c"
+"$scratch/emulator" >"$scratch/said" || status=$?
+if ((status == 4)); then
+	skip "$name" "$(<"$scratch/said")"
+else
+	check "$name" eval "cat '$scratch/said'; ((status == 0))"
+fi
 finish

@@ -28,17 +28,9 @@ ipv4_path() {
 	done
 }
 
-cm() {
-	new_port
-	timeout $((20 * slow)) rping -s -a "$SMW_ADDR" -p "$port" -C 3 -V &
-	until_true 10 cm_listening "$port"
-	timeout $((20 * slow)) rping -c -a "$SMW_ADDR" -p "$port" -C 3 -V
-	wait $!
-}
-
 need_device
 modprobe rdma_ucm
 case_of 'IPv6: told that there is none' ipv6_path
 case_of 'IPv4' ipv4_path
-case_of 'the connection manager' cm
+case_of 'the connection manager' rping_pair 3 -a "$SMW_ADDR" -- -a "$SMW_ADDR"
 finish

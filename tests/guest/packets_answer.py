@@ -45,7 +45,7 @@ def cases(s):
     s.case('ACKs do not complete what wants another answer', lambda: acks(s))
     s.case('ACKs of what was never sent', lambda: ahead(s))
     s.case('an ACK of a SEND completes it once', lambda: completes_once(s))
-    s.case('READ responses for a WRITE or an atomic', lambda: of_another_kind(s))
+    s.case('what answers another kind of request', lambda: of_another_kind(s))
     s.case('a NAK of every code', lambda: naks(s))
     s.case('an answer of every syndrome', lambda: syndromes(s))
     s.case('a NAK that overtakes the response before it', lambda: overtaken(s))
@@ -154,8 +154,7 @@ def finish_wrong(s, length=LONG):
 
 def beside(s):
     for name, answers in (
-            ('an atomic acknowledgment', [atomic_ack(s)]),
-            ('one with payload', [atomic_ack(s, extra=b'more')]),
+            ('an atomic acknowledgment with payload', [atomic_ack(s, extra=b'more')]),
             ('one cut short', [lambda: atomic_ack(s)()[:-4]]),
             ('the second response first', [response(s, w.READ_MIDDLE, 1, MTU)]),
             ('the last response first', [response(s, w.READ_LAST, 2, 100)]),
@@ -209,23 +208,23 @@ def completes_once(s):
 
 
 def of_another_kind(s):
-    """What answers other requests does not answer a WRITE, nor data an atomic."""
+    """What answers other requests is a bad answer (ibv_poll_cq(3): an unexpected opcode)."""
     t = s.target
-    for opcode, good in (WRITE, ack(s)), (ADD, atomic_ack(s)):
-        ask(s, opcode, 8)
-        for op, size in itertools.product(READS, (0, 8, 16)):
-            s.wire.send(response(s, op, 0, size)())
-        if opcode == WRITE:
-            s.wire.send(atomic_ack(s)())
-        if not t.silent() or t.ended():
-            return f'opcode {opcode}: it was taken for an answer'
-        wrong = outside_wrong(t, 0)
-        if wrong:
-            return f'opcode {opcode}: {wrong}'
-        s.wire.send(good())
-        status = t.completion()
-        if status != OK:
-            return f'opcode {opcode}: status {status}'
+    data = [response(s, op, 0, size) for op in READS for size in (0, 8, 16)]
+    original = [atomic_ack(s)]
+    for opcode, answers in ((WRITE, data + original), (e.IBV_WR_SEND, data + original),
+                            (ADD, data), (SWAP, data), (READ, original), (FLUSH, original),
+                            (ATOMIC_WRITE, original)):
+        for make in answers:
+            ask(s, opcode, 8)
+            s.wire.send(make())
+            s.wire.settle()
+            status = t.completion()
+            if status != BAD or not t.ended():
+                return f'opcode {opcode}, answer {make()[0]:#x}: status {status}'
+            wrong = outside_wrong(t, 0)
+            if wrong:
+                return f'opcode {opcode}: {wrong}'
     return None
 
 

@@ -5,28 +5,47 @@ import os
 import re
 import socket
 
+import pyverbs.enums as e
+from pyverbs.qp import QPAttr
+
 import packets_ip
 import wire as w
-from target import PSN
+from packets_ud import datagram
+from target import PSN, QKEY
 
 TRACE = '/sys/kernel/tracing/instances/smw_drops'
 
 
+RC, UD = e.IBV_QPT_RC, e.IBV_QPT_UD
+
+
 def cases(s):
     t, wire = s.target, s.wire
-    for name, count, send in (
-            ('for a queue pair that is not there', 1, lambda: wire.send(
+    for name, kind, count, send in (
+            ('for a queue pair that is not there', RC, 1, lambda: wire.send(
                 w.bth(w.WRITE_ONLY, 0xfffff0, PSN) + t.write()[12:])),
-            ('damaged', 1, lambda: wire.send(t.write(), trailer=b'\1\2\3\4')),
-            ('cut off', 1, lambda: wire.send_cut(t.write(), 40)),
-            ('with IP options', 1, lambda: packets_ip.options(s)),
-            ('from another address', 1, lambda: wire.send(
+            ('damaged', RC, 1, lambda: wire.send(t.write(), trailer=b'\1\2\3\4')),
+            ('cut off', RC, 1, lambda: wire.send_cut(t.write(), 40)),
+            ('with IP options', RC, 1, lambda: packets_ip.options(s)),
+            ('from another address', RC, 1, lambda: wire.send(
                 t.write(), source=socket.inet_aton('10.79.0.3'))),
-            ('to a group of nobody\'s', 1, lambda: wire.send(
+            ('to a group of nobody\'s', RC, 1, lambda: wire.send(
                 w.bth(w.UD | w.SEND_ONLY, 0xffffff, PSN) + w.deth(1, 1))),
-            ('that is executed', 0, lambda: wire.send(t.write())),
-            ('that is refused aloud', 0, lambda: wire.send(t.write(rkey=1)))):
-        s.case(f'drop monitors: a packet {name}', lambda c=count, f=send: seen(s, c, f))
+            ('to a queue pair in ERR', RC, 1, lambda: in_err(s)),
+            ('of another Q_Key', UD, 1, lambda: wire.send(datagram(t, qkey=QKEY + 1))),
+            ('without a receive', UD, 1, lambda: wire.send(datagram(t))),
+            ('with a receive', UD, 0, lambda: (t.post_receive(256), wire.send(datagram(t)))),
+            ('that is executed', RC, 0, lambda: wire.send(t.write())),
+            ('that is refused aloud', RC, 0, lambda: wire.send(t.write(rkey=1)))):
+        s.case(f'drop monitors: a packet {name}',
+               lambda k=kind, c=count, f=send: seen(s, k, c, f))
+
+
+def in_err(s):
+    t = s.target
+    write = t.write()
+    t.qp.modify(QPAttr(qp_state=e.IBV_QPS_ERR), e.IBV_QP_STATE)
+    s.wire.send(write)
 
 
 def put(name, text):
@@ -46,7 +65,7 @@ def drops(act):
         os.rmdir(TRACE)
 
 
-def seen(s, count, send):
-    s.target.fresh()
+def seen(s, kind, count, send):
+    s.target.fresh(kind=kind)
     found = drops(lambda: (send(), s.wire.settle()))
     return None if found == ['smw_rx_packet'] * count else f'drops {found}'

@@ -94,8 +94,7 @@ def beside(s, opcode):
     for name, make, how in (
             ('an ACK', ack(s), {}),
             ('an ACK of what was never sent', ack(s, psn=SENT_PSN + 1), {}),
-            ('an atomic acknowledgment', atomic_ack(s), {}),
-            ('one with payload', atomic_ack(s, extra=b'more'), {}),
+            ('an atomic acknowledgment with payload', atomic_ack(s, extra=b'more'), {}),
             ('one cut short', lambda: atomic_ack(s)()[:-4], {}),
             ('an answer cut short', lambda: response(s, w.READ_ONLY, 0, 0)()[:-4], {}),
             ('an answer with padding alone', lambda: s.target.bth(

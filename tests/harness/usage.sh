@@ -24,6 +24,17 @@ done
 for script in build check compare demo soak static kernel/{debug,kcsan,stock,stock-headers,tools}; do
 	answers 2 "$script" no-such-word
 done
+for script in vm/{initrd,demo} kernel/mkconfig; do
+	answers 0 "$script" --help
+	answers 2 "$script"
+done
+# They are a guest's PID 1.
+for script in vm/{init,guest}; do
+	answers 2 "$script" --help
+	answers 2 "$script"
+done
+answers 2 vm/run --timeout x true
+answers 2 vm/run --smp two true
 answers 2 build
 answers 2 soak
 answers 2 soak stock
