@@ -224,10 +224,11 @@ static void execute_request(struct smw_qp *qp, struct smw_arrival *arrival)
 {
 	struct smw_response response;
 	struct smw_cursor payload;
+	bool taken;
 
 	payload_cursor(arrival, &payload);
-	if (!smw_responder_receive(qp, &arrival->packet, &payload, &response))
-		arrival->fate = SMW_FATE_DROPPED;
+	taken = smw_responder_receive(qp, &arrival->packet, &payload, &response);
+	arrival->fate = taken ? SMW_FATE_CONSUMED : SMW_FATE_DROPPED;
 	smw_wire_answer(qp, &response);
 }
 
@@ -297,7 +298,6 @@ static void execute_backlog(struct smw_qp *qp)
 
 	while (!rsp->stream && budget-- &&
 	       (arrival.skb = __skb_dequeue(&rsp->backlog))) {
-		arrival.fate = SMW_FATE_CONSUMED;
 		if (!parse(&arrival))
 			execute_request(qp, &arrival);
 		finish(&arrival);
@@ -406,17 +406,17 @@ static void deliver(struct smw_qp *qp, struct smw_arrival *arrival)
 static bool deliver_to_member(struct smw_link *link, struct smw_arrival *arrival, u32 qpn)
 {
 	struct smw_qp *qp = smw_qp_hold(link->net, qpn, SMW_HOLD_QP);
+	bool taken = false;
 
 	if (!qp)
 		return false;
-	arrival->fate = SMW_FATE_DROPPED;
 	/* It may be another one by now. */
 	if (qp->link == link && smw_qp_is_datagram(qp)) {
-		arrival->fate = SMW_FATE_CONSUMED;
 		take_datagram(qp, arrival);
+		taken = arrival->fate == SMW_FATE_CONSUMED;
 	}
 	smw_hold_drop(SMW_HOLD_QP);
-	return arrival->fate == SMW_FATE_CONSUMED;
+	return taken;
 }
 
 /* One packet for every queue pair that is attached to its group. */
