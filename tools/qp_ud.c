@@ -182,6 +182,7 @@ static void network_header(long ipv4)
 		expect_ipv4(u.e.bbuf.addr, &u.e.dev.gid, payload);
 	else
 		expect_ipv6(u.e.bbuf.addr, &u.e.dev.gid, payload);
+	check_eq(wc.sl, ipv4 ? 10 : 9, "sl, the kind of header as UCX reads it");
 	answer(&u, &wc);
 	ud_close(&u);
 }

@@ -24,6 +24,7 @@ static void describe_datagram(const struct smw_qp *qp, const struct smw_packet *
 {
 	wc->wc_flags |= SMW_WC_GRH;
 	wc->src_qp = packet->source_qpn;
+	wc->sl = packet->grh[0] >> 4 == 6 ? SMW_SL_IPV6 : SMW_SL_IPV4;
 	if (qp->is_kernel && packet->vlan_id != SMW_VLAN_NONE) {
 		wc->wc_flags |= SMW_WC_WITH_VLAN;
 		wc->slid = packet->vlan_id;

@@ -16,6 +16,14 @@
 /* For a kernel consumer alone: what slid holds, which Ethernet has no use for. */
 #define SMW_WC_WITH_VLAN	BIT(31)
 
+/*
+ * What sl holds in the completion of a datagram, which Ethernet has no use for either: the
+ * kind of its network header (A17.4.5.1), for which libibverbs has no field. The values are
+ * those of mlx5, by which UCX finds the destination in the header.
+ */
+#define SMW_SL_IPV6	9
+#define SMW_SL_IPV4	10
+
 /**
  * struct smw_cqe - a completion in a ring
  * @wc: in user space's values
