@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What drop monitors see: a packet that is dropped, and no other."""
 
-import os
 import re
 import socket
 
@@ -12,9 +11,7 @@ import packets_ip
 import wire as w
 from packets_ud import datagram
 from target import PSN, QKEY
-
-TRACE = '/sys/kernel/tracing/instances/smw_drops'
-
+from tracefs import Trace
 
 RC, UD = e.IBV_QPT_RC, e.IBV_QPT_UD
 
@@ -48,21 +45,11 @@ def in_err(s):
     s.wire.send(write)
 
 
-def put(name, text):
-    with open(f'{TRACE}/{name}', 'w', encoding='ascii') as file:
-        file.write(text)
-
-
 def drops(act):
     """Where this module dropped packets while ACT ran."""
-    os.mkdir(TRACE)
-    try:
-        put('events/skb/kfree_skb/enable', '1')
+    with Trace('skb/kfree_skb') as trace:
         act()
-        with open(f'{TRACE}/trace', encoding='ascii') as file:
-            return re.findall(r'kfree_skb: .*location=(smw_\w+)', file.read())
-    finally:
-        os.rmdir(TRACE)
+        return re.findall(r'kfree_skb: .*location=(smw_\w+)', trace.text())
 
 
 def seen(s, kind, count, send):

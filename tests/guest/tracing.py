@@ -22,6 +22,8 @@ from pyverbs.pd import PD
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
+from tracefs import Trace
+
 LENGTH, START, SIZE = 65536, 4000, 3000
 WRITE, READ, ATOMIC = (e.IBV_ACCESS_REMOTE_WRITE, e.IBV_ACCESS_REMOTE_READ,
                        e.IBV_ACCESS_REMOTE_ATOMIC)
@@ -30,7 +32,6 @@ FLUSH = 1 << 8          # FLUSH_GLOBAL, which pyverbs does not know yet
 NAMES = ((e.IBV_ACCESS_LOCAL_WRITE, 'LOCAL_WRITE'), (WRITE, 'REMOTE_WRITE'),
          (READ, 'REMOTE_READ'), (ATOMIC, 'REMOTE_ATOMIC'), (e.IBV_ACCESS_MW_BIND, 'MW_BIND'),
          (FLUSH, 'FLUSH_GLOBAL'))
-TRACE = '/sys/kernel/tracing/instances/smw_tracing'
 
 
 def names(rights):
@@ -39,32 +40,6 @@ def names(rights):
 
 def span(start, length):
     return f'{start:#x}+{length:#x}'
-
-
-class Trace:
-    """A trace of its own, of this module's events alone."""
-
-    def __enter__(self):
-        os.mkdir(TRACE)
-        self.put('events/smw/enable', '1')
-        return self
-
-    def __exit__(self, *_):
-        os.rmdir(TRACE)
-
-    @staticmethod
-    def put(name, text):
-        with open(f'{TRACE}/{name}', 'w', encoding='ascii') as file:
-            file.write(text)
-
-    def clear(self):
-        self.put('trace', '')
-
-    @staticmethod
-    def events():
-        """(name, text) of each since the last clear."""
-        with open(f'{TRACE}/trace', encoding='ascii') as file:
-            return re.findall(r' (smw_\w+): (.*)', file.read())
 
 
 class World:
@@ -196,10 +171,14 @@ class Suite:
                 print('#', line)
             print('not ok', self.cases, name, flush=True)
 
+    def told(self):
+        """(name, text) of each event since the last clear."""
+        return re.findall(r' (smw_\w+): (.*)', self.trace.text())
+
     def event(self, name, reason, *parts):
         """The one event of NAME says REASON and, word by word, PARTS."""
-        texts = [text for event, text in self.trace.events() if event == name]
-        assert len(texts) == 1, f'{len(texts)} events {name}: {self.trace.events()}'
+        texts = [text for event, text in self.told() if event == name]
+        assert len(texts) == 1, f'{len(texts)} events {name}: {self.told()}'
         for part in (f': {reason}', *parts):
             assert part in texts[0], f'{part!r} is not in {texts[0]!r}'
 
@@ -422,7 +401,7 @@ def invalidate_errors(s):
 
 def main():
     world = World(sys.argv[1], int(sys.argv[2]))
-    with Trace() as trace:
+    with Trace('smw') as trace:
         s = Suite(world, trace)
         s.case('a bind, accesses and an invalidate', lambda: bound(s))
         s.case('a bind with the right to FLUSH', lambda: flushable(s))
