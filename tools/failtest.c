@@ -13,5 +13,5 @@ int main(int argc, char **argv)
 	fail_post_cases();
 	fail_link_cases();
 	fail_ud_cases();
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "");
 }

@@ -72,18 +72,20 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static const char usage[] =
-	"usage: %s [options]\n"
-	"  -l, --list           print the cases, or those of --only, and their rules\n"
-	"  -o, --only REGEX     run the cases whose name matches\n"
-	"  -d, --device NAME    default: the first device named smw*\n"
-	"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID\n"
-	"  -p, --peer-device NAME  (mwfire, wireload) default: the same; its first IPv4 GID\n"
-	"  -s, --seed N         for cases that draw numbers\n"
-	"  -r, --rounds N       for cases that repeat themselves\n"
-	"  -t, --seconds N      (mwfire, wireload) likewise, for so long\n"
-	"  -x, --scale N        multiply every deadline, for slow machines\n"
-	"  -j, --jobs N         run so many cases at once, 1 to 16\n";
+/* One line for each option, whose letter is behind the first dash. */
+static const char * const usage_lines[] = {
+	"  -l, --list           print the cases, or those of --only, and their rules",
+	"  -o, --only REGEX     run the cases whose name matches",
+	"  -d, --device NAME    default: the first device named smw*",
+	"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID",
+	"  -p, --peer-device NAME  default: the same; its first IPv4 GID",
+	"  -s, --seed N         for cases that draw numbers",
+	"  -r, --rounds N       for cases that repeat themselves",
+	"  -t, --seconds N      likewise, for so long",
+	"  -x, --scale N        multiply every deadline, for slow machines",
+	"  -j, --jobs N         run so many cases at once, 1 to 16",
+	"  -h, --help           print this",
+};
 
 void ktap_add(const char *clause, ktap_fn run, long arg, unsigned int seconds,
 	      const char *fmt, ...)
@@ -496,7 +498,21 @@ static void compile(regex_t *only, const char *expression)
 	exit(KTAP_USAGE);
 }
 
-int ktap_main(int argc, char **argv, void (*probe)(void))
+/* Whether the program has that option. */
+static bool has_option(int letter, const char *own)
+{
+	return !strchr(KTAP_OWN_OPTIONS, letter) || strchr(own, letter);
+}
+
+static void print_usage(FILE *out, const char *name, const char *own)
+{
+	fprintf(out, "usage: %s [options]\n", name);
+	for (size_t i = 0; i < ARRAY_SIZE(usage_lines); i++)
+		if (has_option(usage_lines[i][3], own))
+			fprintf(out, "%s\n", usage_lines[i]);
+}
+
+int ktap_main(int argc, char **argv, const char *own, void (*probe)(void))
 {
 	bool have_only = false;
 	bool list = false;
@@ -506,6 +522,10 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 
 	while ((c = getopt_long(argc, argv, "lo:d:g:p:s:r:t:x:j:h", long_options,
 				NULL)) != -1) {
+		if (!has_option(c, own)) {
+			fprintf(stderr, "%s: no case here takes -%c\n", argv[0], c);
+			c = '?';
+		}
 		switch (c) {
 		case 'l':
 			list = true;
@@ -541,7 +561,7 @@ int ktap_main(int argc, char **argv, void (*probe)(void))
 			ktap_opt.jobs = (unsigned int)number(optarg);
 			break;
 		default:
-			fprintf(c == 'h' ? stdout : stderr, usage, argv[0]);
+			print_usage(c == 'h' ? stdout : stderr, argv[0], own);
 			return c == 'h' ? KTAP_PASS : KTAP_USAGE;
 		}
 	}

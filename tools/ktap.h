@@ -23,6 +23,9 @@ struct ktap_options {
 
 extern struct ktap_options ktap_opt;
 
+/* --peer-device, --rounds, --seed, --seconds */
+#define KTAP_OWN_OPTIONS "prst"
+
 typedef void (*ktap_fn)(long arg);
 
 /*
@@ -40,10 +43,12 @@ void ktap_alone(const char *expression);
 
 /*
  * Parse the command line, run what was asked for, return the exit status.
+ * @own has the letters of KTAP_OWN_OPTIONS that mean something to the cases of
+ * this program; it has no others of them.
  * @probe runs before the cases, and after one that failed, in a process of its
  * own: where no case could run, it ends that process with a line that says why.
  */
-int ktap_main(int argc, char **argv, void (*probe)(void));
+int ktap_main(int argc, char **argv, const char *own, void (*probe)(void));
 
 enum ktap_exit {
 	KTAP_PASS = 0,

@@ -34,8 +34,8 @@ static void load_providers(void)
 		ibv_free_device_list(list);
 }
 
-int ktap_dev_main(int argc, char **argv)
+int ktap_dev_main(int argc, char **argv, const char *own)
 {
 	load_providers();
-	return ktap_main(argc, argv, ktap_dev_probe);
+	return ktap_main(argc, argv, own, ktap_dev_probe);
 }

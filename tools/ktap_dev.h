@@ -8,6 +8,6 @@
 void ktap_dev_open(struct rdma_dev *dev);
 
 /* ktap_main() for cases that need a device. */
-int ktap_dev_main(int argc, char **argv);
+int ktap_dev_main(int argc, char **argv, const char *own);
 
 #endif

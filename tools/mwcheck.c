@@ -22,5 +22,5 @@ int main(int argc, char **argv)
 	mw_fence_cases();
 	mw_uc_cases();
 	ktap_alone("^(alloc\\.max-mw|destroy)");
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "r");
 }

@@ -379,11 +379,25 @@ static void tell_story(struct story *s)
 	deregister(s);
 }
 
+static int gid_index_of(const char *arg)
+{
+	unsigned long n;
+	char *end;
+
+	n = strtoul(arg, &end, 10);
+	if (*arg < '0' || *arg > '9' || *end || n > UINT8_MAX) {
+		fprintf(stderr, "not a GID index: %s\n", arg);
+		exit(2);
+	}
+	return (int)n;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
 		{ "gid-index", required_argument, NULL, 'g' },
+		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *device = NULL;
@@ -391,16 +405,19 @@ int main(int argc, char **argv)
 	struct story s;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "d:g:", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "d:g:h", options, NULL)) != -1) {
 		if (c == 'd') {
 			device = optarg;
 		} else if (c == 'g') {
-			gid_index = atoi(optarg);
+			gid_index = gid_index_of(optarg);
 		} else {
-			fprintf(stderr,
-				"usage: %s [--device NAME] [--gid-index N]\n",
+			fprintf(c == 'h' ? stdout : stderr,
+				"usage: %s [options]\n"
+				"  -d, --device NAME    default: the first device named smw*\n"
+				"  -g, --gid-index N    default: the first IPv4 RoCE v2 GID\n"
+				"  -h, --help           print this\n",
 				argv[0]);
-			return 2;
+			return c == 'h' ? 0 : 2;
 		}
 	}
 	if (optind != argc) {

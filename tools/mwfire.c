@@ -133,5 +133,5 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < fire_num_ways; i++)
 		ktap_add(fire_ways[i].clause, fire_rounds, (long)i,
 			 CASE_SECONDS, "fire.%s", fire_ways[i].name);
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "prst");
 }

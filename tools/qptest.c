@@ -25,5 +25,5 @@ int main(int argc, char **argv)
 	qp_mcast_cases();
 	qp_answers_cases();
 	ktap_alone("^(retry|limit|isolate|stress|cq\\.busy|mr\\.4|ud\\.(qkey|m[ou])|answers\\.no)");
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "rs");
 }

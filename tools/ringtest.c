@@ -19,5 +19,5 @@ int main(int argc, char **argv)
 	ring_rights_cases();
 	ring_flush_cases();
 	ktap_alone("^(race|life)");
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "rs");
 }

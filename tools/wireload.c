@@ -11,5 +11,5 @@ int main(int argc, char **argv)
 {
 	load_reliable_cases();
 	load_unreliable_cases();
-	return ktap_dev_main(argc, argv);
+	return ktap_dev_main(argc, argv, "pst");
 }
