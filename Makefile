@@ -7,6 +7,8 @@ SERIES := 6.12
 KDIR ?= $(shell ls -d /lib/modules/$(SERIES).*/build 2>/dev/null | sort -V | tail -n 1)
 DESTDIR ?=
 PREFIX ?= /usr/local
+# Relative to here, not to the folder of the make that installs.
+destdir = $(if $(DESTDIR),$(abspath $(DESTDIR)))
 
 MAKEFLAGS += --no-print-directory
 
@@ -32,16 +34,16 @@ clean: ## remove what the builds left in the tree (not the cache folder)
 	rm -rf build
 
 modules_install: modules ## install smw.ko for the kernel of KDIR (as root)
-	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_PATH=$(destdir) modules_install
 
 install: modules_install ## smw.ko and the udev rule
-	install -D -m 644 udev/76-smw.rules $(DESTDIR)/usr/lib/udev/rules.d/76-smw.rules
+	install -D -m 644 udev/76-smw.rules $(destdir)/usr/lib/udev/rules.d/76-smw.rules
 
 tools: ## build the user-space programs
 	$(MAKE) -C tools
 
-install-tools: tools ## install mwcheck, its manual page and mwdemo under PREFIX (/usr/local)
-	$(MAKE) -C tools install DESTDIR=$(DESTDIR) PREFIX=$(PREFIX)
+install-tools: tools ## install mwcheck, mwdemo and their manual pages under PREFIX (/usr/local)
+	$(MAKE) -C tools install DESTDIR=$(destdir) PREFIX=$(abspath $(PREFIX))
 
 demo: ## everything in one screen: build, boot a guest, tell the story of a window
 	@scripts/demo
