@@ -28,14 +28,14 @@ with_progress() {
 	shift 2
 	say "$label"
 	start=$SECONDS
-	# A process group of its own, which Ctrl-C does not reach: it is ended here,
+	# A process group of its own, which the terminal's signals do not reach: it is ended here,
 	# with all that it started.
-	traps=$(trap -p INT TERM)
+	traps=$(trap -p INT TERM HUP)
 	set -m
 	"$@" >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
-	trap 'kill -TERM -- "-$pid" 2>/dev/null; exit 130' INT TERM
+	trap 'kill -TERM -- "-$pid" 2>/dev/null; exit 130' INT TERM HUP
 	while kill -0 "$pid" 2>/dev/null; do
 		# The tail of the wait is short, so that quick commands end quickly.
 		for _ in {1..50}; do
@@ -46,7 +46,7 @@ with_progress() {
 		printf '   %4d s  %s\n' $((SECONDS - start)) "$last" >&2
 	done
 	wait "$pid" || status=$?
-	trap - INT TERM
+	trap - INT TERM HUP
 	eval "$traps"
 	if ((status != 0)); then
 		warn "$label failed ($status); the end of $log:"

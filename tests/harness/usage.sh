@@ -34,6 +34,9 @@ for script in vm/{init,guest}; do
 	answers 2 "$script"
 done
 answers 2 vm/run --timeout x true
+answers 2 vm/run --timeout
+answers 2 vm/pair --name
+answers 2 vm/pair --a true --b
 answers 2 vm/run --smp two true
 answers 2 build
 answers 2 soak
