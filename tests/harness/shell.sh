@@ -72,7 +72,7 @@ ends() {
 		return
 	fi
 	qemu=$(<"$SMW_CACHE/qemu")
-	runner=$(ps -o ppid= -p "$qemu" | tr -d ' ')
+	runner=$(sed -n 's|^PPid:[[:space:]]*||p' "/proc/$qemu/status")
 	"$1"
 	if ! within 10 gone "$qemu" || ! within 10 gone "$runner"; then
 		echo "$1: the guest lives on"
