@@ -673,6 +673,47 @@ static void attributes(long arg)
 	ud_close(&u);
 }
 
+static bool rereg(struct meanwhile *m)
+{
+	return !rdma_rereg_mr(m->object, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			      IBV_ACCESS_LOCAL_WRITE);
+}
+
+/*
+ * The receive's region is not there while it changes. A datagram that finds it so is an
+ * error, and is not placed without its header once the region is there again. That takes
+ * two CPUs.
+ */
+static void region_changes(long arg)
+{
+	unsigned long rounds = ktap_opt.rounds ? ktap_opt.rounds : 3000;
+	struct meanwhile changer;
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	qp_fill(&u.e);
+	meanwhile_start(&changer, rereg, u.e.bbuf.mr);
+	while (rounds--) {
+		struct ibv_wc wc;
+
+		memset(u.e.bbuf.addr, 0, UD_GRH + 64);
+		ud_recv(&u, RECV_ID, 0, 64);
+		ud_send(&u, 0, 64, UD_QKEY);
+		check(rdma_wait_wc(u.e.b.rcq, &wc, RDMA_WAIT_MS), "the receive completes");
+		if (wc.status == IBV_WC_SUCCESS) {
+			check(!memcmp(u.e.bbuf.addr + UD_GRH, u.e.abuf.addr, 64),
+			      "the data is behind the header");
+			continue;
+		}
+		check_eq(wc.status, IBV_WC_LOC_PROT_ERR, "what a datagram finds otherwise");
+		check_errno(rdma_to_state(&u.e.b, IBV_QPS_RESET), 0, "to RESET");
+		ud_ready(&u.e.b);
+	}
+	check(meanwhile_stop(&changer), "the region changed meanwhile");
+	ud_close(&u);
+}
+
 void qp_ud_cases(void)
 {
 	static const struct {
@@ -722,6 +763,8 @@ void qp_ud_cases(void)
 	ktap_add("shared receive queue", shared_receives, 0, 0, "ud.srq");
 	ktap_add("ibv_req_notify_cq(3)", solicited, 0, 0, "ud.solicited");
 	ktap_add("ibv_modify_qp(3)", attributes, 0, 0, "ud.attributes");
+	ktap_add("ibv_rereg_mr(3): whole or not at all", region_changes, 0, 0,
+		 "ud.region-changes");
 	ktap_add("ibv_get_async_event(3): no IBV_EVENT_COMM_EST", not_established, 0, 0,
 		 "ud.not-established");
 }

@@ -187,12 +187,12 @@ static const struct ib_pd *receive_pd(const struct smw_qp *qp)
 }
 
 /* A datagram's payload comes behind the network header that it came with. */
-static void place_grh(struct smw_cursor *target, const u8 *grh)
+static bool place_grh(struct smw_cursor *target, const u8 *grh)
 {
 	struct smw_cursor source;
 
 	smw_cursor_flat(&source, (u8 *)grh);
-	smw_copy(target, &source, SMW_GRH_LEN);
+	return smw_copy(target, &source, SMW_GRH_LEN);
 }
 
 static enum smw_reason place_in_receive(struct smw_qp *qp, const struct smw_packet *packet,
@@ -207,9 +207,9 @@ static enum smw_reason place_in_receive(struct smw_qp *qp, const struct smw_pack
 	smw_cursor_sges(&target, qp->link, receive_pd(qp), rsp->receive->sge,
 			rsp->receive->num_sge, SMW_LOCAL_WRITE, SMW_HOLD_RECEIVE);
 	smw_cursor_skip(&target, rsp->offset);
-	if (packet->grh)
-		place_grh(&target, packet->grh);
-	smw_copy(&target, payload, packet->payload_len);
+	/* Not in the header's place: the region may be there again, by a rereg. */
+	if (!packet->grh || place_grh(&target, packet->grh))
+		smw_copy(&target, payload, packet->payload_len);
 	smw_cursor_release(&target);
 	smw_cursor_release(payload);
 	if (target.fault)
