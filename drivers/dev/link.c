@@ -77,6 +77,26 @@ static void reap_link(struct work_struct *work)
 	put_device(&link->ibdev.dev);
 }
 
+/*
+ * A device that moves to another RDMA namespace is not registered for a moment, and
+ * nobody gets a reference then. So none is asked for: this waits for the end of the
+ * move. Of a netdev that moves too there is no second notification.
+ */
+static void remove_link(struct work_struct *work)
+{
+	struct smw_link *link = container_of(work, struct smw_link, removal);
+
+	ib_unregister_device(&link->ibdev);
+	put_device(&link->ibdev.dev);
+}
+
+void smw_links_remove_later(struct smw_link *link)
+{
+	get_device(&link->ibdev.dev);
+	if (!smw_links_queue(&link->removal))
+		put_device(&link->ibdev.dev);
+}
+
 /* Each link is in the list, or its reaping is queued, or nothing of it runs. */
 void smw_links_remove(const struct net *net)
 {
@@ -220,6 +240,7 @@ static struct smw_link *alloc_link(const struct net_device *netdev)
 	INIT_LIST_HEAD(&link->windows);
 	spin_lock_init(&link->windows_lock);
 	INIT_WORK(&link->rescan, smw_loopback_rescan);
+	INIT_WORK(&link->removal, remove_link);
 	INIT_WORK(&link->reap, reap_link);
 	link->counters = alloc_percpu(struct smw_counters);
 	if (!link->counters)

@@ -70,21 +70,18 @@ void smw_netdev_refresh(struct smw_link *link, const struct net_device *netdev)
 
 /*
  * The netdev goes, or moves to another namespace. Removing the link takes RTNL,
- * which is held here, so the core's work queue does it; whoever unregisters the
- * netdev waits for the link's reference afterwards. Where the link is not
- * registered yet, its creator finds out.
+ * which is held here, so it is done later; whoever unregisters the netdev waits for
+ * the link's reference afterwards. Where the link is not registered yet, its creator
+ * finds out.
  */
 static void netdev_gone(struct smw_link *link)
 {
 	RCU_INIT_POINTER(link->netdev, NULL);
 	WRITE_ONCE(link->up, false);
 	smw_carrier_changed();
-	/* Either the creator sees the netdev gone or this sees it registered. */
+	/* Either the creator sees the netdev gone or the removal finds it registered. */
 	smp_mb();
-	if (!ib_device_try_get(&link->ibdev))
-		return;
-	ib_unregister_device_queued(&link->ibdev);
-	ib_device_put(&link->ibdev);
+	smw_links_remove_later(link);
 }
 
 static int netdev_event(struct notifier_block *block, unsigned long event, void *info)

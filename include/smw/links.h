@@ -50,8 +50,17 @@ static inline void smw_links_put(struct smw_link *link)
 void smw_links_remove(const struct net *net);
 
 /**
+ * smw_links_remove_later() - have a link removed
+ * @link: a link whose memory stays for the duration of the call
+ *
+ * Does nothing where it is not registered yet, or gone already. The module's end waits
+ * for it. Context: any.
+ */
+void smw_links_remove_later(struct smw_link *link);
+
+/**
  * smw_links_queue() - have work done later
- * @work: the work; keeps its link registered while it runs
+ * @work: the work; has a reference on its link until it is done
  *
  * The module's end waits for it. Context: any.
  *
