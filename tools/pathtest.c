@@ -26,10 +26,12 @@
 #define LOST_MS		100	/* a message that may be lost has arrived by then */
 #define HANG_MS		20000	/* any completion, error or not, has come by then */
 #define INDEXES		256	/* what struct ibv_global_route can name */
+#define QPN_MULTICAST	0xffffff
 
 struct path {
 	struct rdma_conf conf;
 	const char *target;	/* an address instead of the peer's */
+	const char *group;	/* datagrams go to this group, and the peer is in it */
 	bool only_type;		/* conf.type; else every one */
 	bool both_ways;
 	struct rdma_dev dev, peer_dev;
@@ -131,8 +133,15 @@ static int reach(struct path *p)
 
 /* --- moving bytes --- */
 
+/* What datagrams are addressed to. */
+static union ibv_gid datagram_target(const struct path *p)
+{
+	return p->group ? parse_address(p->group) : p->peer_dev.gid;
+}
+
 static void connect_ends(struct path *p)
 {
+	union ibv_gid target = datagram_target(p);
 	int err;
 
 	if (!is_datagram(p)) {
@@ -144,9 +153,12 @@ static void connect_ends(struct path *p)
 	      rdma_to_rts(&p->a) ?: rdma_to_rts(&p->b);
 	if (err)
 		rdma_die("UD to RTS: %s", strerror(err));
-	err = make_ah(p, &p->peer_dev.gid);
+	err = make_ah(p, &target);
 	if (err)
 		rdma_die("ibv_create_ah: %s", strerror(err));
+	err = p->group ? ibv_attach_mcast(p->b.qp, &target, 0) : 0;
+	if (err)
+		rdma_die("ibv_attach_mcast: %s", strerror(err));
 }
 
 /* Both memories anew, and other bytes each round. */
@@ -166,7 +178,8 @@ static bool same(struct path *p, size_t skip)
 static bool header_right(struct path *p)
 {
 	const uint8_t *ip6 = p->bbuf.addr, *ip4 = ip6 + GRH - 20;
-	const uint8_t *from = p->dev.gid.raw, *to = p->peer_dev.gid.raw;
+	const union ibv_gid target = datagram_target(p);
+	const uint8_t *from = p->dev.gid.raw, *to = target.raw;
 
 	if (*ip4 >> 4 == 4 && !*ip6)
 		return !memcmp(ip4 + 12, from + 12, 4) && !memcmp(ip4 + 16, to + 12, 4);
@@ -202,7 +215,7 @@ static void build_send(struct path *p, struct rdma_wr *w)
 	if (!is_datagram(p))
 		return;
 	w->wr.wr.ud.ah = p->ah;
-	w->wr.wr.ud.remote_qpn = p->b.qp->qp_num;
+	w->wr.wr.ud.remote_qpn = p->group ? QPN_MULTICAST : p->b.qp->qp_num;
 	w->wr.wr.ud.remote_qkey = p->conf.qkey;
 }
 
@@ -447,6 +460,7 @@ static _Noreturn void usage(void)
 		"  -d DEVICE -g INDEX    one end and its GID\n"
 		"  -D DEVICE -G INDEX    the other end; the same unless given\n"
 		"  -a ADDRESS            reach: this address instead of the other end's\n"
+		"  -M ADDRESS            run, by UD: to this group, which the other end is in\n"
 		"  -b                    move: both ways\n"
 		"  -t rc|uc|ud           transport service (rc; move: all)\n"
 		"  -m BYTES              path MTU (1024)\n"
@@ -499,7 +513,7 @@ int main(int argc, char **argv)
 	const struct command *command;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	while ((option = getopt(argc, argv, "d:g:D:G:a:bt:m:o:x:")) != -1) {
+	while ((option = getopt(argc, argv, "d:g:D:G:a:M:bt:m:o:x:")) != -1) {
 		switch (option) {
 		case 'd':
 			device = optarg;
@@ -515,6 +529,10 @@ int main(int argc, char **argv)
 			break;
 		case 'a':
 			p.target = optarg;
+			break;
+		case 'M':
+			p.group = optarg;
+			p.conf.type = IBV_QPT_UD;
 			break;
 		case 'b':
 			p.both_ways = true;

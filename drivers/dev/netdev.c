@@ -7,6 +7,7 @@
 
 #include <smw/carrier.h>
 #include <smw/links.h>
+#include <smw/mcast.h>
 #include <smw/wire.h>
 
 struct net_device *smw_netdev_get(struct ib_device *ibdev, u32 port)
@@ -79,6 +80,7 @@ static void netdev_gone(struct smw_link *link)
 	RCU_INIT_POINTER(link->netdev, NULL);
 	WRITE_ONCE(link->up, false);
 	smw_carrier_changed();
+	smw_mcast_follow();
 	/* Either the creator sees the netdev gone or the removal finds it registered. */
 	smp_mb();
 	smw_links_remove_later(link);
@@ -87,8 +89,12 @@ static void netdev_gone(struct smw_link *link)
 static int netdev_event(struct notifier_block *block, unsigned long event, void *info)
 {
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
-	struct smw_link *link = smw_links_find(netdev);
+	struct smw_link *link;
 
+	/* Also of a bond that goes into a bridge: no netdev of a link's own. */
+	if (event == NETDEV_CHANGEUPPER)
+		smw_mcast_follow();
+	link = smw_links_find(netdev);
 	if (!link)
 		return NOTIFY_DONE;
 	switch (event) {

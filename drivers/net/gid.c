@@ -87,6 +87,19 @@ bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int if
 	return found;
 }
 
+bool smw_gid_any(struct smw_link *link, int ifindex)
+{
+	const struct smw_gid *gid;
+	bool found = false;
+	int bucket;
+
+	rcu_read_lock();
+	hash_for_each_rcu(link->gids, bucket, gid, node)
+		found |= gid->ifindex == ifindex;
+	rcu_read_unlock();
+	return found;
+}
+
 /* Is it this address, on this netdev or on one in the same VRF? */
 static bool counts_on(struct smw_link *link, const struct smw_gid *gid,
 		      const struct in6_addr *address, int ifindex)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Each attachment of a queue pair to a group joins the group on the link's netdev,
- * so that filters and switches let its packets through; the network stack counts
- * how often, and forgets routes that do not lead back here. RTNL, which joining
+ * Each attachment of a queue pair to a group joins the group on the netdev that the link
+ * hears by, so that filters and switches let its packets through; the network stack
+ * counts how often, and forgets routes that do not lead back here. RTNL, which joining
  * takes anyway, protects the attachments.
  */
 #include <smw/mcast.h>
@@ -13,6 +13,8 @@
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
+
+#include <smw/wire.h>
 
 /**
  * struct smw_group - what names a group
@@ -27,18 +29,23 @@ struct smw_group {
 /**
  * struct smw_member - a queue pair's attachment to a group
  * @node: in members
+ * @attached: in attachments
  * @group: the group
  * @qpn: the queue pair
+ * @ifindex: the netdev that the group was joined on, 0 where none was
  * @rcu: frees the structure after the last look at it
  */
 struct smw_member {
 	struct rhlist_head node;
+	struct list_head attached;
 	struct smw_group group;
 	u32 qpn;
+	int ifindex;
 	struct rcu_head rcu;
 };
 
 static struct rhltable members;
+static LIST_HEAD(attachments);
 
 static const struct rhashtable_params member_params = {
 	.key_offset = offsetof(struct smw_member, group),
@@ -102,9 +109,9 @@ static bool is_joined(const struct in_device *in_dev, __be32 address)
 	return false;
 }
 
-static int join(const struct smw_group *group)
+static int join(const struct smw_group *group, int ifindex)
 {
-	struct net_device *netdev = rtnl_dereference(group->link->netdev);
+	struct net_device *netdev = __dev_get_by_index(group->link->net, ifindex);
 	struct in_device *in_dev;
 
 	if (!netdev)
@@ -119,9 +126,9 @@ static int join(const struct smw_group *group)
 }
 
 /* A netdev that goes takes its memberships along. */
-static void leave(const struct smw_group *group)
+static void leave(const struct smw_group *group, int ifindex)
 {
-	struct net_device *netdev = rtnl_dereference(group->link->netdev);
+	struct net_device *netdev = __dev_get_by_index(group->link->net, ifindex);
 	struct in_device *in_dev;
 
 	if (!netdev)
@@ -135,7 +142,7 @@ static void leave(const struct smw_group *group)
 		ip_mc_dec_group(in_dev, group->mgid.s6_addr32[3]);
 }
 
-static int insert(const struct smw_group *group, u32 qpn)
+static int insert(const struct smw_group *group, u32 qpn, int ifindex)
 {
 	struct smw_member *member = kzalloc(sizeof(*member), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -144,14 +151,19 @@ static int insert(const struct smw_group *group, u32 qpn)
 		return -ENOMEM;
 	member->group = *group;
 	member->qpn = qpn;
+	member->ifindex = ifindex;
 	err = rhltable_insert(&members, &member->node, member_params);
-	if (err)
+	if (err) {
 		kfree(member);
-	return err;
+		return err;
+	}
+	list_add(&member->attached, &attachments);
+	return 0;
 }
 
 static int attach(const struct smw_group *group, u32 qpn)
 {
+	int ifindex = smw_sock_rx_ifindex(group->link);
 	u32 count;
 	int err;
 
@@ -159,13 +171,33 @@ static int attach(const struct smw_group *group, u32 qpn)
 		return -EINVAL;
 	if (count == SMW_MAX_MCAST_QP)
 		return -ENOMEM;
-	err = join(group);
+	err = join(group, ifindex);
 	if (err)
 		return err;
-	err = insert(group, qpn);
+	err = insert(group, qpn, ifindex);
 	if (err)
-		leave(group);
+		leave(group, ifindex);
 	return err;
+}
+
+/* Without memory to join again it hears nothing, until the next change. */
+static void follow(struct smw_member *member)
+{
+	int ifindex = smw_sock_rx_ifindex(member->group.link);
+
+	if (ifindex == member->ifindex)
+		return;
+	leave(&member->group, member->ifindex);
+	member->ifindex = join(&member->group, ifindex) ? 0 : ifindex;
+}
+
+void smw_mcast_follow(void)
+{
+	struct smw_member *member;
+
+	ASSERT_RTNL();
+	list_for_each_entry(member, &attachments, attached)
+		follow(member);
 }
 
 static void group_of(struct smw_group *group, const struct ib_qp *ibqp,
@@ -203,7 +235,8 @@ int smw_mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	member = find(&group, ibqp->qp_num, &count);
 	if (member) {
 		rhltable_remove(&members, &member->node, member_params);
-		leave(&group);
+		list_del(&member->attached);
+		leave(&group, member->ifindex);
 	}
 	rtnl_unlock();
 	if (!member)

@@ -419,8 +419,8 @@ static bool deliver_to_member(struct smw_link *link, struct smw_arrival *arrival
 	return taken;
 }
 
-/* One packet for every queue pair that is attached to its group. */
-static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
+/* One packet for every queue pair that is attached to its group. Returns true where taken. */
+static bool deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
 {
 	enum smw_reason reason = judge_packet(arrival, SMW_OPCODE_UD);
 	u32 qpns[SMW_MAX_MCAST_QP];
@@ -431,27 +431,31 @@ static void deliver_to_group(struct smw_link *link, struct smw_arrival *arrival)
 	addresses(arrival->skb, &source, &group);
 	count = reason ? 0 : smw_mcast_members(link, &group, qpns);
 	if (!count) {
-		drop(arrival, link, reason ? smw_reason_info(reason)->counter :
-					     SMW_COUNT_DROPPED);
-		return;
+		smw_count(link, reason ? smw_reason_info(reason)->counter :
+					 SMW_COUNT_DROPPED);
+		return false;
 	}
 	smw_count(link, SMW_COUNT_RECEIVED_PACKETS);
 	while (count--)
 		taken |= deliver_to_member(link, arrival, qpns[count]);
-	arrival->fate = taken ? SMW_FATE_CONSUMED : SMW_FATE_DROPPED;
+	return taken;
 }
 
+/* A bond's links hear the same packets: its own and those of its legs. */
 static void receive_group(struct net *net, struct smw_arrival *arrival)
 {
+	int ifindex = came_by(arrival->skb);
 	struct smw_link *link;
+	bool taken = false;
 
 	rcu_read_lock();
-	link = smw_sock_link(net, came_by(arrival->skb));
-	if (link)
-		deliver_to_group(link, arrival);
-	else
-		drop_unclaimed(arrival, net, SMW_COUNT_DROPPED);
+	link = smw_sock_link(net, ifindex, NULL);
+	if (!link)
+		smw_sock_count(net, SMW_COUNT_DROPPED);
+	for (; link; link = smw_sock_link(net, ifindex, link))
+		taken |= deliver_to_group(link, arrival);
 	rcu_read_unlock();
+	arrival->fate = taken ? SMW_FATE_CONSUMED : SMW_FATE_DROPPED;
 }
 
 /* Each link has a queue pair of this number; the address says whose it is. */

@@ -138,22 +138,58 @@ void smw_sock_count(struct net *net, enum smw_counter counter)
 	rcu_read_unlock();
 }
 
+static const struct net_device *without_vlan(const struct net_device *netdev)
+{
+	return netdev && is_vlan_dev(netdev) ? vlan_dev_real_dev(netdev) : netdev;
+}
+
 /* A VLAN has the link of the netdev below it. */
 static bool is_on(const struct smw_link *link, const struct net_device *netdev)
 {
-	if (netdev && is_vlan_dev(netdev))
-		netdev = vlan_dev_real_dev(netdev);
-	return netdev && rcu_access_pointer(link->netdev) == netdev;
+	return netdev && rcu_access_pointer(link->netdev) == without_vlan(netdev);
 }
 
-struct smw_link *smw_sock_link(struct net *net, int ifindex)
+/* A VRF is a master too, but the stack remembers whom it has a packet from. */
+static struct net_device *rx_netdev_of(struct net_device *netdev)
+{
+	struct net_device *master;
+
+	while (netdev && (master = netdev_master_upper_dev_get_rcu(netdev)) &&
+	       !netif_is_l3_master(master))
+		netdev = master;
+	return netdev;
+}
+
+int smw_sock_rx_ifindex(struct smw_link *link)
+{
+	const struct net_device *netdev;
+	int ifindex;
+
+	rcu_read_lock();
+	netdev = rx_netdev_of(rcu_dereference(link->netdev));
+	ifindex = netdev ? netdev->ifindex : 0;
+	rcu_read_unlock();
+	return ifindex;
+}
+
+/* Of a bond's legs the active one has the addresses, in other modes than that each. */
+static bool hears(struct smw_link *link, const struct net_device *netdev)
+{
+	if (is_on(link, netdev))
+		return true;
+	return netdev && rx_netdev_of(rcu_dereference(link->netdev)) == without_vlan(netdev) &&
+	       smw_gid_any(link, netdev->ifindex);
+}
+
+struct smw_link *smw_sock_link(struct net *net, int ifindex, struct smw_link *after)
 {
 	const struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link;
 
-	list_for_each_entry_rcu(link, &socks->links, sock_node)
-		if (is_on(link, netdev))
+	link = list_prepare_entry(after, &socks->links, sock_node);
+	list_for_each_entry_continue_rcu(link, &socks->links, sock_node)
+		if (hears(link, netdev))
 			return link;
 	return NULL;
 }

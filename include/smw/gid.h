@@ -57,6 +57,15 @@ int smw_gid_del(const struct ib_gid_attr *attr, void **context);
 bool smw_gid_lives(struct smw_link *link, const struct in6_addr *address, int ifindex);
 
 /**
+ * smw_gid_any() - has this netdev any of the link's addresses?
+ * @link: the link
+ * @ifindex: a netdev of the link's namespace
+ *
+ * Context: any.
+ */
+bool smw_gid_any(struct smw_link *link, int ifindex);
+
+/**
  * smw_gid_exists() - is a packet to this address for the link?
  * @link: the link
  * @address: an address, an IPv4 one mapped into IPv6

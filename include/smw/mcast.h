@@ -22,6 +22,13 @@
  */
 u32 smw_mcast_members(struct smw_link *link, const struct in6_addr *mgid, u32 *qpns);
 
+/**
+ * smw_mcast_follow() - netdevs went, or into or out of bonds and bridges
+ *
+ * Groups are joined where their links hear now. Context: under RTNL.
+ */
+void smw_mcast_follow(void);
+
 /* The RDMA core's operations on multicast groups. */
 int smw_mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
 int smw_mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);

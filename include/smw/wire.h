@@ -48,15 +48,27 @@ void smw_sock_put(struct smw_link *link);
 void smw_sock_count(struct net *net, enum smw_counter counter);
 
 /**
- * smw_sock_link() - the link of a netdev
+ * smw_sock_rx_ifindex() - the netdev by which a link's packets come in
+ * @link: the link
+ *
+ * A bond or bridge takes what comes from the netdevs in it and passes it on as its own.
+ * Context: any.
+ *
+ * Return: its index, or 0 where the link's netdev is gone.
+ */
+int smw_sock_rx_ifindex(struct smw_link *link);
+
+/**
+ * smw_sock_link() - the links that hear what comes in by a netdev
  * @net: its namespace
- * @ifindex: the netdev that a packet came in by; a VLAN has the link below it
+ * @ifindex: the netdev; a VLAN has the links of the netdev below it
+ * @after: the one before, or NULL
  *
  * Context: under rcu_read_lock().
  *
- * Return: the link, valid as long as that, or NULL.
+ * Return: the next link, valid as long as that, or NULL.
  */
-struct smw_link *smw_sock_link(struct net *net, int ifindex);
+struct smw_link *smw_sock_link(struct net *net, int ifindex, struct smw_link *after);
 
 /**
  * smw_sock_find() - the link of a namespace that has an address

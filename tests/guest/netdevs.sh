@@ -375,6 +375,7 @@ link_on_leg() {
 	until_true 10 has_gid smw5 10.82.0.1
 	lacks_gid smw6 10.82.0.1
 	moves smw5 10.82.0.1 smw4 10.82.0.2
+	groups_on_leg
 	ends smw5 10.82.0.1 smw4 10.82.0.2
 	start_run "${ends[@]}" -o 10
 	until_true 10 make_active leg2
@@ -386,6 +387,52 @@ link_on_leg() {
 	rdma link delete smw6
 	add smw3 bond0
 	until_true 10 has_gid smw3 10.82.0.1
+}
+
+# hears_group GROUP A A-ADDRESS B B-ADDRESS [COMMAND...]: what A sends to the group comes to
+# B, which is in it, and still does when the command has changed what is below B.
+hears_group() {
+	local ends
+	ends "$2" "$3" "$4" "$5"
+	start_run "${ends[@]}" -M "$1"
+	"${@:6}"
+	end_run
+}
+
+# What comes for a bond's leg comes by the bond.
+groups_on_leg() {
+	local qptest=$top/tools/qptest
+	"$qptest" -d smw5 --only 'ud.multicast.(members|groups)'
+	with_client_in far mckey_pair 10.82.0.1 10.82.0.2
+	hears_group 239.7.7.7 smw4 10.82.0.2 smw5 10.82.0.1
+	hears_group ff15::7:7 smw4 fd82::2 smw5 10.82.0.1
+}
+
+leg_leaves() {
+	ip link set leg1 nomaster
+	ip addr add 10.82.0.5/24 dev leg1
+	ip link set leg1 up
+	until_true 10 has_gid smw5 10.82.0.5
+}
+
+leg_joins() {
+	ip addr del 10.82.0.5/24 dev leg1
+	ip link set leg1 down
+	ip link set leg1 master bond0
+	until_true 10 make_active leg1
+	until_true 10 has_gid smw5 10.82.0.1
+}
+
+# Who is in a group stays in it.
+groups_follow_leg() {
+	until_true 10 make_active leg1
+	add smw5 leg1
+	until_true 10 has_gid smw5 10.82.0.1
+	hears_group 239.7.7.8 smw4 10.82.0.2 smw5 10.82.0.1 leg_leaves
+	hears_group 239.7.7.8 smw4 10.82.0.2 smw5 10.82.0.5 leg_joins
+	hears_group ff15::7:8 smw4 fd82::2 smw5 10.82.0.1 leg_leaves
+	hears_group ff15::7:8 smw4 fd82::2 smw5 10.82.0.5 leg_joins
+	rdma link delete smw5
 }
 
 bond_deleted() {
@@ -440,5 +487,6 @@ case_of 'bond: failover, IPv4' failover rc 10.82.0.1 10.82.0.2
 case_of 'bond: failover, IPv6' failover rc fd82::1 fd82::2
 case_of 'bond: failover, UD' failover ud 10.82.0.1 10.82.0.2
 case_of 'bond: links on the legs' link_on_leg
+case_of 'bond: groups when a leg leaves and joins' groups_follow_leg
 case_of 'bond: deleted while in use' bond_deleted
 finish
