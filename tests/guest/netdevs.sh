@@ -339,6 +339,78 @@ own_vrfs_apart() {
 	ip addr del 10.79.0.2/24 dev left
 }
 
+# ---- a VLAN in another VRF than the netdev below ----
+#
+#	init_net			namespace "far"
+#	  vrf1: near			  remote
+#	    10.79.0.1, 10.79.9.1	    10.79.0.2, 10.79.9.2
+#	  vrf3: near.8 (VLAN 8)		  vrf3: remote.8
+#	    10.79.0.1			    10.79.0.2, 10.79.9.2
+#	  vrf3: here, without a link
+#	    10.79.9.1
+
+vlan_vrf_up() {
+	vrf_made vrf3 13
+	ip link add link near name near.8 type vlan id 8
+	ip link add here type dummy
+	ip link set near.8 master vrf3
+	ip link set here master vrf3
+	ip addr add 10.79.0.1/24 dev near.8
+	ip addr add 10.79.9.1/32 dev here
+	ip addr add 10.79.9.1/24 dev near
+	ip link set near.8 up
+	ip link set here up
+	in_far sysctl -qw net.ipv4.udp_l3mdev_accept=1
+	in_far ip link add vrf3 type vrf table 13
+	in_far ip link set vrf3 up
+	in_far ip link add link remote name remote.8 type vlan id 8
+	in_far ip link set remote.8 master vrf3
+	in_far ip addr add 10.79.0.2/24 dev remote.8
+	in_far ip addr add 10.79.9.2/24 dev remote.8
+	in_far ip addr add 10.79.9.2/24 dev remote
+	in_far ip link set remote.8 up
+	in_far ip route add 10.79.9.1/32 vrf vrf3 dev remote.8
+	until_true 10 has_gid_on smw1 10.79.0.1 near.8
+	until_true 10 has_gid_on smw1 10.79.9.1 near
+	until_true 10 has_gid_on smw2 10.79.0.2 remote.8
+	until_true 10 has_gid_on smw2 10.79.9.2 remote.8
+	until_true 10 has_gid_on smw2 10.79.9.2 remote
+}
+
+vlan_vrf_down() {
+	in_far ip link delete remote.8
+	in_far ip link delete vrf3
+	in_far ip addr del 10.79.9.2/24 dev remote
+	in_far sysctl -qw net.ipv4.udp_l3mdev_accept=0
+	ip link delete near.8
+	ip link delete here
+	ip link delete vrf3
+	ip addr del 10.79.9.1/24 dev near
+	until_true 10 lacks_gid smw1 10.79.9.1
+	until_true 10 lacks_gid smw2 10.79.9.2
+}
+
+# from_to SERVICE NETWORK NETDEV OWN-NETDEV: from far's address on the one to ours on the
+# other.
+from_to() {
+	reaches "$1" smw2 "$(gid_on smw2 "$2.2" "$3")" -D smw1 -G "$(gid_on smw1 "$2.1" "$4")"
+}
+
+# One link, and its addresses in two VRFs: what comes in by the one is not for the other,
+# of a connection nor, where the link has the address in the other alone, of UD.
+vlan_vrf() {
+	trap 'set +e; vlan_vrf_down; end_jobs' EXIT
+	vlan_vrf_up
+	from_to uc 10.79.0 remote near
+	from_to uc 10.79.0 remote.8 near.8
+	from_to rc 10.79.0 remote.8 near.8
+	from_to ud 10.79.9 remote near
+	not from_to uc 10.79.0 remote.8 near &
+	not from_to uc 10.79.0 remote near.8
+	wait $!
+	not from_to ud 10.79.9 remote.8 near
+}
+
 # ---- bonds ----
 
 bond_moves() {
@@ -478,6 +550,7 @@ if modprobe vrf 2>/dev/null; then
 	case_of 'VRF: the connection manager' vrf_cm
 	case_of 'VRF: multicast by the connection manager' with_client_in far mckey_pair 10.79.0.1 10.79.0.2
 	case_of 'VRF: the same address in another one' vrf_same_address
+	case_of 'VRF: a VLAN in another one' vlan_vrf
 	case_of 'VRF: left' vrf_down
 else
 	skip 'VRF' 'this kernel has none'
