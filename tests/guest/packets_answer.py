@@ -2,9 +2,11 @@
 """Responses to a requester: wrong ones, and ones that nobody asked for."""
 
 import itertools
+import os
 import random
 import socket
 import struct
+import time
 
 import pyverbs.enums as e
 
@@ -50,6 +52,7 @@ def cases(s):
     s.case('an answer of every syndrome', lambda: syndromes(s))
     s.case('a NAK that overtakes the response before it', lambda: overtaken(s))
     s.case('a flood of RNR NAKs', lambda: rnr_flood(s))
+    s.case('an RNR NAK when the time of the one before ends', lambda: rnr_again(s))
     s.case('a flood of sequence NAKs', lambda: sequence_flood(s))
     s.case('responses from another address', lambda: elsewhere(s))
     s.case('READ responses with a PSN off by everything', lambda: off(s))
@@ -323,6 +326,45 @@ def rnr_flood(s):
     s.wire.send(ack(s)())
     status = t.completion()
     return None if status == OK else f'limited: status {status}'
+
+
+def rnr_again(s):
+    """
+    The timer fires on one CPU, while on another one it is started again for the next
+    request: that one is sent when the ACK before it comes, and not again before its time.
+    """
+    t, rng, looked, cpu = s.target, random.Random(3), 0, os.cpu_count() - 1
+    rounds = 500 // s.wire.slow
+    t.fresh(sends=True)
+    for n in range(SENT_PSN, SENT_PSN + 2 * rounds, 2):
+        s.wire.received()
+        t.post(WRITE, 16)
+        t.post(WRITE, 16)
+        psns = [p.psn for p in s.wire.received()]
+        if psns != [n, n + 1]:
+            return f'requests with PSNs {psns}, not {n} and the next one'
+        wait, again = s.wire.packet(ack(s, w.RNR | 12, n)()), [     # 0.64 and 328 ms
+            s.wire.packet(ack(s, psn=n)()), s.wire.packet(ack(s, w.RNR | 30, n + 1)())]
+        os.sched_setaffinity(0, {cpu})
+        start = time.monotonic()
+        s.wire.send_packet(wait)
+        os.sched_setaffinity(0, {0})
+        while time.monotonic() < start + 0.00064 + rng.uniform(-0.0001, 0.0002):
+            pass
+        start = time.monotonic()
+        for packet in again:
+            s.wire.send_packet(packet)
+        time.sleep(0.001)
+        sent = [p.psn for p in s.wire.received()].count(n + 1)
+        if time.monotonic() < start + 0.3:
+            looked += 1
+            if sent != 1:
+                return f'round {looked}: sent {sent} times'
+        s.wire.send(ack(s, psn=n + 1)())
+        if [t.completion(), t.completion()] != [OK, OK]:
+            return 'not two completions'
+    print(f'# {looked} of {rounds} rounds were in time')
+    return None if looked else 'this host is too slow to tell'
 
 
 def sequence_flood(s):
