@@ -367,7 +367,8 @@ static void complete_other(struct smw_qp *qp, struct smw_arrival *arrival)
 		.original = packet->original,
 	};
 
-	smw_completer_response(qp, &response);
+	if (!smw_completer_response(qp, &response))
+		drop(arrival, qp->link, SMW_COUNT_DROPPED);
 }
 
 static void take_response(struct smw_qp *qp, struct smw_arrival *arrival)

@@ -323,17 +323,18 @@ static bool is_outstanding(const struct smw_requester *req, u32 psn)
 	       ((req->highest - req->una) & SMW_PSN_MASK);
 }
 
-void smw_completer_response(struct smw_qp *qp, const struct smw_response *response)
+bool smw_completer_response(struct smw_qp *qp, const struct smw_response *response)
 {
 	enum ib_qp_state state = smw_qp_state(qp);
 
 	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
 	    !is_outstanding(&qp->requester, response->psn))
-		return;
+		return false;
 	if (response->kind == SMW_RESPONSE_ATOMIC)
 		take_atomic(qp, response);
 	else
 		take_ack(qp, response);
+	return true;
 }
 
 static bool response_fits(const struct smw_send *send, u32 mtu, u32 offset,

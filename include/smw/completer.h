@@ -12,8 +12,10 @@
  * smw_completer_response() - take an ACK, NAK or atomic acknowledge
  * @qp: the requesting queue pair; requester.lock held
  * @response: the response, from whichever carrier
+ *
+ * Return: false where nothing waits for it.
  */
-void smw_completer_response(struct smw_qp *qp, const struct smw_response *response);
+bool smw_completer_response(struct smw_qp *qp, const struct smw_response *response);
 
 /**
  * struct smw_read_response - a READ response; of the direct path, a run of them

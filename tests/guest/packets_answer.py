@@ -201,12 +201,15 @@ def ahead(s):
 
 
 def completes_once(s):
-    t = s.target
+    t, before = s.target, s.device.counters('rx_dropped')
     ask(s, e.IBV_WR_SEND, 16)
     for _ in range(20):
         s.wire.send(ack(s)())
     if t.completion() != OK or not t.silent():
         return 'not one completion'
+    late = s.device.counters('rx_dropped') - before
+    if late != 19:
+        return f'{late} of 19 late ones were counted'
     return 'it ended' if t.ended() else None
 
 

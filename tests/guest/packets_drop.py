@@ -10,7 +10,7 @@ from pyverbs.qp import QPAttr
 import packets_ip
 import wire as w
 from packets_ud import datagram
-from target import PSN, QKEY
+from target import PSN, QKEY, SENT_PSN
 from tracefs import Trace
 
 RC, UD = e.IBV_QPT_RC, e.IBV_QPT_UD
@@ -29,6 +29,8 @@ def cases(s):
             ('to a group of nobody\'s', RC, 1, lambda: wire.send(
                 w.bth(w.UD | w.SEND_ONLY, 0xffffff, PSN) + w.deth(1, 1))),
             ('to a queue pair in ERR', RC, 1, lambda: in_err(s)),
+            ('that acknowledges what nobody sent', RC, 1, lambda: wire.send(
+                t.bth(w.ACK, SENT_PSN, ack=False) + w.aeth(w.ACKED))),
             ('of another Q_Key', UD, 1, lambda: wire.send(datagram(t, qkey=QKEY + 1))),
             ('without a receive', UD, 1, lambda: wire.send(datagram(t))),
             ('with a receive', UD, 0, lambda: (t.post_receive(256), wire.send(datagram(t)))),
