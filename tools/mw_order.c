@@ -2,10 +2,16 @@
 /* Order: binds and invalidates among the other requests of a send queue. */
 #include "mw_env.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define OFF	640
 #define LEN	2048
+#define MANY	1000	/* requests of one send queue */
+#define TURN	256	/* what smw completes in one go */
 
 /* The completions of @n posted requests: in order, all good. */
 static void expect_all_good(struct rdma_end *end, const struct rdma_wr *w,
@@ -220,6 +226,85 @@ static void once(long arg)
 	mw_close(&e);
 }
 
+static bool open_counter(const struct mw_env *e, const char *name, int flags, int *fd)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/1/hw_counters/%s",
+		 ibv_get_device_name(e->dev.ctx->device), name);
+	*fd = open(path, flags);
+	return *fd >= 0;
+}
+
+/* Binds that the device counts; skips the case where it counts none. */
+static long binds_done(const struct mw_env *e)
+{
+	char text[32] = "";
+	int fd;
+
+	/* The kernel keeps for so many milliseconds what it has read. */
+	if (!open_counter(e, "lifespan", O_WRONLY, &fd))
+		ktap_skip("the counters cannot be had");
+	check(write(fd, "0", 1) == 1, "lifespan");
+	close(fd);
+	if (!open_counter(e, "mw_binds", O_RDONLY, &fd))
+		ktap_skip("the device does not count binds");
+	check(read(fd, text, sizeof(text) - 1) > 0, "mw_binds");
+	close(fd);
+	return atol(text);
+}
+
+/* Away, and back at the PSN that it was to begin with. */
+static void peer_leaves(struct mw_env *e)
+{
+	check_errno(rdma_to_state(&e->a.peer, IBV_QPS_RESET), 0, "the peer to RESET");
+}
+
+static void peer_returns(struct mw_env *e)
+{
+	struct rdma_end *peer = &e->a.peer;
+
+	check_errno(rdma_to_init(peer), 0, "the peer to INIT");
+	rdma_recv(peer, 1, NULL, 0, 0);
+	check_errno(rdma_to_rtr(peer, e->a.owner.qp->qp_num, peer->conf.psn), 0,
+		    "the peer to RTR");
+}
+
+/*
+ * Binds wait behind a SEND for its acknowledgment, which completes them all: so no more
+ * of them are done before than a CPU may complete in one go.
+ */
+static void binds_behind_a_loss(long arg)
+{
+	static struct rdma_wr w[MANY];
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_bind bind;
+	struct mw_env e;
+	long before;
+
+	conf.cap.max_send_wr = MANY;
+	conf.cqe = MANY;
+	conf.timeout = 17;	/* 0.5 s */
+	mw_open_conf(&e, arg, &conf, MW_BIND_RIGHTS);
+	before = binds_done(&e);
+	peer_leaves(&e);
+	rdma_wr_send(&w[0], NULL, 0, 0);
+	for (size_t i = 1; i < MANY; i++) {
+		bind = mw_good_bind(&e, i, LEN, RDMA_ALL_REMOTE);
+		rdma_wr_bind(&w[i], &bind);
+		e.rkey = bind.new_rkey;
+	}
+	rdma_post(&e.a.owner, rdma_wr_chain(w, MANY));
+	check(binds_done(&e) - before <= TURN, "%ld binds wait for one acknowledgment",
+	      binds_done(&e) - before);
+	peer_returns(&e);
+	expect_all_good(&e.a.owner, w, MANY);
+	check_eq(binds_done(&e) - before, MANY - 1, "binds");
+	rdma_reconnect(&e.a.owner, &e.a.peer);
+	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, MANY - 1, LEN));
+	mw_close(&e);
+}
+
 /* A peer reads through the window while its owner writes to the peer. */
 static void traffic_both_ways(long arg)
 {
@@ -271,6 +356,8 @@ void mw_order_cases(void)
 		 2 | MW_WR_API, 0, "order.type2.life-in-one-list-wr-api");
 	ktap_add("type 1: bind while bound", rebinds_in_one_list, 1, 0,
 		 "order.type1.rebinds-in-one-list");
+	ktap_add("in order, and of bounded number", binds_behind_a_loss, 1, 0,
+		 "order.type1.binds-behind-a-loss");
 	ktap_add("10.6.5.1", local_inv_waits, 2, 0, "order.local-inv-waits");
 	ktap_add("10.6.5.1", local_inv_after_read, 2, 0,
 		 "order.local-inv-after-read");

@@ -21,6 +21,6 @@ int main(int argc, char **argv)
 	mw_process_cases();
 	mw_fence_cases();
 	mw_uc_cases();
-	ktap_alone("^(alloc\\.max-mw|destroy)");
+	ktap_alone("^(alloc\\.max-mw|destroy|order\\.type1\\.binds)");
 	return ktap_dev_main(argc, argv, "r");
 }

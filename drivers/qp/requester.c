@@ -71,6 +71,15 @@ static struct smw_send *current_request(struct smw_qp *qp)
 	}
 }
 
+/*
+ * Local operations take no PSN, so the window does not bound how many of them wait for
+ * one acknowledgment; this does, for it completes them all at once.
+ */
+static bool is_crowded(const struct smw_requester *req)
+{
+	return ((req->sending - req->ring.index) & req->ring.mask) >= SMW_FLUSH_TURN;
+}
+
 static bool all_before_complete(const struct smw_requester *req)
 {
 	return req->sending == req->ring.index;
@@ -110,7 +119,7 @@ static bool execute_local(struct smw_qp *qp, struct smw_send *send)
 	struct smw_requester *req = &qp->requester;
 	bool wait = send->opcode == IB_WR_LOCAL_INV || send->flags & IB_SEND_FENCE;
 
-	if (wait && !all_before_complete(req))
+	if ((wait && !all_before_complete(req)) || is_crowded(req))
 		return false;
 	if (send->opcode == IB_WR_BIND_MW)
 		send->fault = smw_window_bind(qp->link, qp->ibqp.pd, &qp->windows,

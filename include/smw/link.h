@@ -48,7 +48,7 @@
 
 /* What a CPU may move before it lets others run: bytes with bottom halves off. */
 #define SMW_TURN_BYTES		SZ_64K
-/* Likewise, completions with a flush error. */
+/* Likewise, completions: with a flush error, or by one acknowledgment. */
 #define SMW_FLUSH_TURN		256
 
 /* Objects whose number is limited, by index in struct smw_link.objects. */
