@@ -207,6 +207,62 @@ static void itself(long arg)
 	rdma_dev_close(&dev);
 }
 
+/* Move @len bytes of one buffer to another place of it. */
+static void move_within(struct rdma_end *end, const struct rdma_buf *buf, enum qp_op op,
+			size_t from, size_t to, uint32_t len)
+{
+	struct rdma_wr w;
+
+	if (op == QP_SEND) {
+		rdma_recv(end, 1, buf->addr + to, len, buf->mr->lkey);
+		rdma_wr_send(&w, buf->addr + from, len, buf->mr->lkey);
+	} else if (op == QP_WRITE) {
+		rdma_wr_write(&w, buf->addr + from, len, buf->mr->lkey, buf->iova + to,
+			      buf->mr->rkey);
+	} else {
+		rdma_wr_read(&w, buf->addr + to, len, buf->mr->lkey, buf->iova + from,
+			     buf->mr->rkey);
+	}
+	check_eq(rdma_do(end, &w, NULL), IBV_WC_SUCCESS, "the request");
+	if (op == QP_SEND)
+		qp_expect(end->rcq, 1, IBV_WC_SUCCESS, "the receive");
+}
+
+/*
+ * From a buffer to itself. Where source and target overlap, what the target holds then is
+ * not said; but nothing else has changed, and what was not to be moved is as it was.
+ */
+static void overlap(long op)
+{
+	static const long shifts[] = { 0, 1, -1, 100, -100, 4096, -4096, 70001, -70001 };
+	static const uint32_t lens[] = { 8, 1000, 5000, 100000 };
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_end end;
+	struct rdma_dev dev;
+	struct rdma_buf buf;
+
+	rdma_scale = ktap_opt.scale;
+	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
+	rdma_end_create(&end, &dev, NULL, &conf);
+	rdma_connect(&end, &end);
+	rdma_buf_create(&buf, end.pd, 250000, 0, QP_REGION_RIGHTS);
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(shifts); j++) {
+			size_t to = (size_t)(71000 + shifts[j]);
+
+			rdma_buf_fill(&buf, QP_TAG_A);
+			move_within(&end, &buf, (enum qp_op)op, 71000, to, lens[i]);
+			check(rdma_buf_touched(&buf, QP_TAG_A, to,
+					       shifts[j] ? lens[i] : 0) < 0,
+			      "%u bytes, %ld further: nothing else changes", lens[i],
+			      shifts[j]);
+		}
+	}
+	rdma_buf_destroy(&buf);
+	rdma_end_destroy(&end);
+	rdma_dev_close(&dev);
+}
+
 /* Only datagrams carry a GRH into the receive. */
 static void no_grh(long arg)
 {
@@ -253,4 +309,7 @@ void qp_transfer_cases(void)
 			ktap_add("ibv_poll_cq(3): IBV_WC_GRH is for UD", no_grh,
 				 op, 0, "transfer.no-grh-%s", qp_op_name[op]);
 	ktap_add("ibv_modify_qp(3)", itself, 0, 0, "transfer.itself");
+	ktap_add("source and target overlap", overlap, QP_SEND, 0, "transfer.overlap-send");
+	ktap_add("source and target overlap", overlap, QP_WRITE, 0, "transfer.overlap-write");
+	ktap_add("source and target overlap", overlap, QP_READ, 0, "transfer.overlap-read");
 }
