@@ -11,12 +11,14 @@
 #include <linux/jiffies.h>
 #include <net/ipv6.h>
 
+#include <smw/cq.h>
 #include <smw/link.h>
 
 #include "verbs_env.h"
 
 #define QKEY		0x11111111
 #define GRH_LENGTH	40
+#define MANY		700	/* some turns of a driver that looks at completions in turns */
 
 static int post_send(struct kunit *test, struct verbs_end *end, u64 id, u32 length)
 {
@@ -408,6 +410,67 @@ static void verbs__destroy_forgets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(ends[0].cq, 1, &wc));
 }
 
+/* A queue pair with MANY receives in a completion queue of others' too, flushed. */
+static struct ib_qp *flushed_qp(struct kunit *test, struct ib_cq *cq)
+{
+	struct verbs_world *world = test->priv;
+	struct ib_qp_init_attr init = {
+		.qp_type = IB_QPT_RC, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = MANY },
+	};
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_qp *qp = ib_create_qp(world->pd, &init);
+	int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(qp));
+	verbs_to_init(test, qp);
+	for (i = 0; i < MANY; i++)
+		KUNIT_ASSERT_EQ(test, 0, ib_post_recv(qp, &(struct ib_recv_wr) { .wr_id = i },
+						      NULL));
+	KUNIT_ASSERT_EQ(test, 0, ib_modify_qp(qp, &attr, IB_QP_STATE));
+	return qp;
+}
+
+/* Completions that wait in a queue, once there are so many. */
+static void await_completions(struct kunit *test, struct ib_cq *cq, int count)
+{
+	unsigned long deadline = jiffies + DEADLINE;
+	const struct smw_ring *ring = &smw_cq_of(cq)->ring;
+
+	while (((READ_ONCE(ring->index) - smw_ring_user_consumer(ring)) & ring->mask) < count &&
+	       time_before(jiffies, deadline))
+		usleep_range(100, 500);
+}
+
+/* More than are looked at in one go: of the first one none is left, of the other one all. */
+static void verbs__destroy_forgets_many(struct kunit *test)
+{
+	struct ib_cq_init_attr cq_attr = { .cqe = 2 * MANY };
+	struct verbs_world *world = test->priv;
+	struct ib_qp *first, *second;
+	struct ib_wc *wc;
+	struct ib_cq *cq;
+	int i;
+
+	wc = kunit_kcalloc(test, 2 * MANY, sizeof(*wc), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, wc);
+	cq = ib_create_cq(world->device, NULL, NULL, NULL, &cq_attr);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(cq));
+	first = flushed_qp(test, cq);
+	await_completions(test, cq, MANY);
+	second = flushed_qp(test, cq);
+	await_completions(test, cq, 2 * MANY);
+	KUNIT_EXPECT_EQ(test, 0, ib_destroy_qp(first));
+	KUNIT_EXPECT_EQ(test, MANY, ib_poll_cq(cq, 2 * MANY, wc));
+	for (i = 0; i < MANY; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, wc[i].qp, second);
+		KUNIT_EXPECT_EQ(test, wc[i].wr_id, i);
+	}
+	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(cq, 1, wc));
+	KUNIT_EXPECT_EQ(test, 0, ib_destroy_qp(second));
+	ib_destroy_cq(cq);
+}
+
 /* Each step of a datagram queue pair to RTS, or back to it from SQE. */
 static void datagram_to(struct kunit *test, struct ib_qp *qp, enum ib_qp_state state,
 			int mask)
@@ -598,6 +661,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__states),
 	KUNIT_CASE(verbs__flush),
 	KUNIT_CASE(verbs__destroy_forgets),
+	KUNIT_CASE(verbs__destroy_forgets_many),
 	KUNIT_CASE(verbs__datagram),
 	KUNIT_CASE(verbs__datagram_error),
 	KUNIT_CASE(verbs__handle_in_hard_interrupt),

@@ -7,6 +7,8 @@
 
 /* A cache line for each completion. */
 #define CQE_SIZE 64
+/* How many are looked at with interrupts off. */
+#define CQ_TURN 256
 
 static_assert(sizeof(struct smw_cqe) <= CQE_SIZE);
 static_assert(offsetof(struct smw_cqe, wc) == 0);
@@ -262,44 +264,78 @@ static void fill_kernel_wc(struct ib_wc *wc, const struct smw_cqe *cqe)
 	};
 }
 
-int smw_cq_poll(struct ib_cq *ibcq, int count, struct ib_wc *wc)
+/* One turn of polling; @more: there may be something left that was not looked at. */
+static int cq_poll_turn(struct smw_cq *cq, int count, struct ib_wc *wc, bool *more)
 {
-	struct smw_cq *cq = smw_cq_of(ibcq);
-	const struct smw_cqe *cqe;
-	unsigned long irqs;
+	u32 index = smw_ring_user_consumer(&cq->ring);
+	u32 left = CQ_TURN;
 	int polled = 0;
-	u32 index;
 
-	/* User space polls its own memory; what stands there is not to be believed. */
-	if (!cq->is_kernel)
-		return -EOPNOTSUPP;
-	spin_lock_irqsave(&cq->lock, irqs);
-	index = smw_ring_user_consumer(&cq->ring);
-	for (; polled < count && index != cq->ring.index;
-	     index = smw_ring_next(&cq->ring, index)) {
-		cqe = smw_ring_element(&cq->ring, index);
+	for (; left && polled < count && index != cq->ring.index;
+	     index = smw_ring_next(&cq->ring, index), left--) {
+		const struct smw_cqe *cqe = smw_ring_element(&cq->ring, index);
+
 		if (cqe->qp)
 			fill_kernel_wc(&wc[polled++], cqe);
 	}
 	smw_ring_user_consumed(&cq->ring, index);
-	spin_unlock_irqrestore(&cq->lock, irqs);
+	*more = !left;
 	return polled;
 }
 
+int smw_cq_poll(struct ib_cq *ibcq, int count, struct ib_wc *wc)
+{
+	struct smw_cq *cq = smw_cq_of(ibcq);
+	unsigned long irqs;
+	int polled = 0;
+	bool more;
+
+	/* User space polls its own memory; what stands there is not to be believed. */
+	if (!cq->is_kernel)
+		return -EOPNOTSUPP;
+	do {
+		spin_lock_irqsave(&cq->lock, irqs);
+		polled += cq_poll_turn(cq, count - polled, wc + polled, &more);
+		spin_unlock_irqrestore(&cq->lock, irqs);
+	} while (more);
+	return polled;
+}
+
+static u32 cq_waiting(const struct smw_cq *cq, u32 from)
+{
+	return (cq->ring.index - from) & cq->ring.mask;
+}
+
+static void cq_forget_turn(struct smw_cq *cq, const struct ib_qp *qp, u32 index, u32 count)
+{
+	while (count--) {
+		struct smw_cqe *cqe = smw_ring_element(&cq->ring, index++);
+
+		if (cqe->qp == qp)
+			cqe->qp = NULL;
+	}
+}
+
+/*
+ * The queue pair completes nothing any more, so its completions are among those that wait
+ * now. Between turns the consumer may poll some, and others come in their place.
+ */
 void smw_cq_forget(struct smw_cq *cq, const struct ib_qp *qp)
 {
-	struct smw_cqe *cqe;
+	u32 index, left, turn;
 	unsigned long irqs;
-	u32 index;
 
 	if (!cq->is_kernel)
 		return;
 	spin_lock_irqsave(&cq->lock, irqs);
-	for (index = smw_ring_user_consumer(&cq->ring); index != cq->ring.index;
-	     index = smw_ring_next(&cq->ring, index)) {
-		cqe = smw_ring_element(&cq->ring, index);
-		if (cqe->qp == qp)
-			cqe->qp = NULL;
-	}
+	index = smw_ring_user_consumer(&cq->ring);
+	left = cq_waiting(cq, index);
 	spin_unlock_irqrestore(&cq->lock, irqs);
+	for (; left; index += turn, left -= turn) {
+		turn = min_t(u32, left, CQ_TURN);
+		spin_lock_irqsave(&cq->lock, irqs);
+		cq_forget_turn(cq, qp, index, turn);
+		spin_unlock_irqrestore(&cq->lock, irqs);
+		cond_resched();
+	}
 }
