@@ -331,6 +331,24 @@ static void verbs__full_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ib_poll_cq(ends[0].cq, 1, &(struct ib_wc) {}));
 }
 
+/* RDS has a BUG_ON() for a pointer that was written though all was posted. */
+static void verbs__success_names_no_request(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct verbs_end *ends = world->ends;
+	const struct ib_send_wr *bad_send = NULL, send = { .opcode = IB_WR_SEND };
+	const struct ib_recv_wr *bad_receive = NULL, receive = {};
+
+	verbs_end_make(test, &ends[0], IB_QPT_RC, false);
+	verbs_end_make(test, &ends[1], IB_QPT_RC, true);
+	verbs_connect(test);
+	KUNIT_EXPECT_EQ(test, 0, ib_post_recv(ends[0].qp, &receive, &bad_receive));
+	KUNIT_EXPECT_EQ(test, 0, ib_post_srq_recv(ends[1].srq, &receive, &bad_receive));
+	KUNIT_EXPECT_EQ(test, 0, ib_post_send(ends[0].qp, &send, &bad_send));
+	KUNIT_EXPECT_NULL(test, bad_receive);
+	KUNIT_EXPECT_NULL(test, bad_send);
+}
+
 static void verbs__bad_requests(struct kunit *test)
 {
 	struct verbs_end *ends = verbs_ends_make(test);
@@ -657,6 +675,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__hard_interrupt),
 	KUNIT_CASE(verbs__handler_posts),
 	KUNIT_CASE(verbs__full_queue),
+	KUNIT_CASE(verbs__success_names_no_request),
 	KUNIT_CASE(verbs__bad_requests),
 	KUNIT_CASE(verbs__states),
 	KUNIT_CASE(verbs__flush),

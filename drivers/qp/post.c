@@ -164,22 +164,30 @@ static void flush_late(struct smw_qp *qp)
 		smw_work_posted(qp, SMW_NOTE_FLUSH);
 }
 
-int smw_post_sends(struct smw_qp *qp, const struct ib_send_wr *wr,
-		   const struct ib_send_wr **bad)
+static int may_post_sends(const struct smw_qp *qp)
 {
-	unsigned long irqs;
-	int err = 0;
-
-	*bad = wr;
 	/* A list from user space, whose addresses are not the kernel's to read. */
 	if (!qp->is_kernel)
 		return -EOPNOTSUPP;
-	if (smw_qp_state(qp) < IB_QPS_RTS)
-		return -EINVAL;
+	return smw_qp_state(qp) < IB_QPS_RTS ? -EINVAL : 0;
+}
+
+/* *bad is written on failure alone: some consumers see by that whether there was one. */
+int smw_post_sends(struct smw_qp *qp, const struct ib_send_wr *wr,
+		   const struct ib_send_wr **bad)
+{
+	int err = may_post_sends(qp);
+	unsigned long irqs;
+
+	if (err) {
+		*bad = wr;
+		return err;
+	}
 	spin_lock_irqsave(&qp->post_lock, irqs);
 	for (; wr && !err; wr = wr->next) {
-		*bad = wr;
 		err = put_send(qp, wr);
+		if (err)
+			*bad = wr;
 	}
 	spin_unlock_irqrestore(&qp->post_lock, irqs);
 	smw_work_posted(qp, SMW_NOTE_SEND);
@@ -210,24 +218,31 @@ static int put_receives(struct smw_ring *ring, u32 max_sge, spinlock_t *lock,
 
 	spin_lock_irqsave(lock, irqs);
 	for (; wr && !err; wr = wr->next) {
-		*bad = wr;
 		err = put_receive(ring, max_sge, wr);
+		if (err)
+			*bad = wr;
 	}
 	spin_unlock_irqrestore(lock, irqs);
 	return err;
+}
+
+static int may_post_receives(const struct smw_qp *qp)
+{
+	if (!qp->is_kernel)
+		return -EOPNOTSUPP;
+	return qp->ibqp.srq || smw_qp_state(qp) == IB_QPS_RESET ? -EINVAL : 0;
 }
 
 int smw_post_recvs(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad)
 {
 	struct smw_qp *qp = smw_qp_of(ibqp);
-	int err;
+	int err = may_post_receives(qp);
 
-	*bad = wr;
-	if (!qp->is_kernel)
-		return -EOPNOTSUPP;
-	if (ibqp->srq || smw_qp_state(qp) == IB_QPS_RESET)
-		return -EINVAL;
+	if (err) {
+		*bad = wr;
+		return err;
+	}
 	err = put_receives(&qp->responder.ring, qp->cap.max_recv_sge, &qp->post_lock,
 			   wr, bad);
 	flush_late(qp);
@@ -239,8 +254,9 @@ int smw_post_srq_recvs(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 {
 	struct smw_srq *srq = smw_srq_of(ibsrq);
 
-	*bad = wr;
-	if (!srq->is_kernel)
+	if (!srq->is_kernel) {
+		*bad = wr;
 		return -EOPNOTSUPP;
+	}
 	return put_receives(&srq->ring, srq->max_sge, &srq->post_lock, wr, bad);
 }

@@ -13,7 +13,7 @@
  * smw_post_sends() - post a kernel consumer's send requests
  * @qp: its queue pair
  * @wr: a list of one or more
- * @bad: out: the first that was not posted, on failure
+ * @bad: out: the first that was not posted; written on failure alone
  *
  * Context: any.
  *
