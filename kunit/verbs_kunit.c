@@ -349,6 +349,39 @@ static void verbs__success_names_no_request(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, bad_send);
 }
 
+/* What the receiver asked for, what the message said, and how often its handler ran. */
+static void verbs__notify(struct kunit *test)
+{
+	static const struct { int asked; int flags; int called; } rows[] = {
+		{ 0, IB_SEND_SOLICITED, 0 },
+		{ IB_CQ_SOLICITED, 0, 0 },
+		/* Asked again: any completion covers a solicited one. */
+		{ IB_CQ_NEXT_COMP, 0, 1 },
+		{ IB_CQ_SOLICITED, IB_SEND_SOLICITED, 1 },
+		/* SMC asks for both, by the mask of them. */
+		{ IB_CQ_SOLICITED_MASK, 0, 1 },
+		{ IB_CQ_SOLICITED_MASK, IB_SEND_SOLICITED, 1 },
+	};
+	struct verbs_end *ends = verbs_ends_make(test);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct ib_send_wr wr = {
+			.opcode = IB_WR_SEND, .send_flags = IB_SEND_SIGNALED | rows[i].flags,
+		};
+
+		atomic_set(&ends[1].called, 0);
+		KUNIT_ASSERT_EQ(test, 0, verbs_post_receive(test, &ends[1], i));
+		if (rows[i].asked)
+			ib_req_notify_cq(ends[1].cq, rows[i].asked);
+		KUNIT_ASSERT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
+		verbs_expect_done(test, &ends[0], 0, IB_WC_SEND);
+		verbs_expect_done(test, &ends[1], i, IB_WC_RECV);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&ends[1].called), rows[i].called,
+				    "row %d", i);
+	}
+}
+
 static void verbs__bad_requests(struct kunit *test)
 {
 	struct verbs_end *ends = verbs_ends_make(test);
@@ -676,6 +709,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__handler_posts),
 	KUNIT_CASE(verbs__full_queue),
 	KUNIT_CASE(verbs__success_names_no_request),
+	KUNIT_CASE(verbs__notify),
 	KUNIT_CASE(verbs__bad_requests),
 	KUNIT_CASE(verbs__states),
 	KUNIT_CASE(verbs__flush),

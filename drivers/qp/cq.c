@@ -130,9 +130,8 @@ int smw_cq_req_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 
 	/* Kernel consumers ask in any context. */
 	spin_lock_irqsave(&cq->lock, irqs);
-	/* A request for any completion covers one for solicited ones. */
-	if (cq->notify != IB_CQ_NEXT_COMP)
-		cq->notify = flags & IB_CQ_SOLICITED_MASK;
+	/* A request for any completion covers one for solicited ones; some ask for both. */
+	cq->notify |= flags & IB_CQ_SOLICITED_MASK;
 	waiting = cq->ring.index != smw_ring_user_consumer(&cq->ring);
 	spin_unlock_irqrestore(&cq->lock, irqs);
 	return flags & IB_CQ_REPORT_MISSED_EVENTS ? waiting : 0;
@@ -153,8 +152,7 @@ static void cq_raise_overrun(struct smw_cq *cq)
 /* Is anyone to be woken for this completion? Asked once for each request. */
 static bool cq_take_notify(struct smw_cq *cq, bool solicited)
 {
-	if (cq->notify != IB_CQ_NEXT_COMP &&
-	    !(cq->notify == IB_CQ_SOLICITED && solicited))
+	if (!(cq->notify & IB_CQ_NEXT_COMP || (cq->notify && solicited)))
 		return false;
 	cq->notify = 0;
 	return true;

@@ -45,8 +45,8 @@ struct smw_cqe {
  * @lock: protects everything below; of a kernel consumer's queue with interrupts
  *        off, since it may be polled in any context
  * @ring: completions, struct smw_cqe in 64-byte elements
- * @notify: what req_notify_cq asked for and has not had: 0,
- *          IB_CQ_SOLICITED or IB_CQ_NEXT_COMP
+ * @notify: what req_notify_cq asked for and has not had: IB_CQ_SOLICITED,
+ *          IB_CQ_NEXT_COMP, both or nothing
  * @overrun: a completion was lost; nothing is written any more
  */
 struct smw_cq {
