@@ -7,13 +7,13 @@
 # written, SEND_WITH_INV, shared receive queues.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/disklib.sh"
 
 target=/sys/kernel/config/nvmet
 subsystem=smw-test
-disk=
 
 modules_there() {
-	modprobe nvmet-rdma && modprobe nvme-rdma && modprobe brd rd_nr=1 rd_size=65536
+	modprobe nvmet-rdma && modprobe nvme-rdma && memory_disk
 }
 
 # export_disk ADDRESS: offer /dev/ram0 at an address.
@@ -50,7 +50,7 @@ find_disk() {
 }
 
 connect() {
-	echo "nqn=$subsystem,transport=rdma,traddr=$1,trsvcid=4420,nr_io_queues=2,queue_size=32" \
+	echo "nqn=$subsystem,transport=rdma,traddr=$SMW_ADDR,trsvcid=4420,nr_io_queues=2,queue_size=32" \
 		>/dev/nvme-fabrics
 	until_true 10 find_disk
 }
@@ -63,38 +63,10 @@ disconnect() {
 	! ls -d /sys/block/nvme*n1 2>/dev/null
 }
 
-# What is written by one size of request is read by another, past the page cache.
-same_bytes() {
-	local size
-	find_disk
-	head -c 4M /dev/urandom >"$scratch/data"
-	for size in 512 4k 1M; do
-		dd if="$scratch/data" of="$disk" bs="$size" oflag=direct status=none
-		dd if=/dev/ram0 bs=1M count=4 iflag=direct status=none | cmp - "$scratch/data"
-		dd if="$disk" bs=64k count=64 iflag=direct status=none | cmp - "$scratch/data"
-		dd if=/dev/zero of="$disk" bs=1M count=4 oflag=direct status=none
-	done
-}
-
-# Requests of many sizes at once, each block's checksum looked at when it is read.
-mixed_load() {
-	find_disk
-	fio --name=mixed --filename="$disk" --direct=1 --ioengine=libaio --iodepth=16 \
-		--rw=randrw --bsrange=512-256k --size=32M --io_size=32M --verify=crc32c \
-		--verify_fatal=1 --randseed=7 --thread
-}
-
-over() {
-	check "NVMe target and host connect, $1" connect "$2"
-	check "what is written is read, $1" same_bytes
-	check "mixed load, verified, $1" mixed_load
-	check "the host disconnects, $1" disconnect
-}
-
 registered() {
 	local before after
 	before=$(rdma resource show mr | grep -c . || true)
-	connect "$SMW_ADDR"
+	connect
 	after=$(rdma resource show mr | grep -c . || true)
 	echo "regions: $before before, $after connected"
 	rdma resource show | cat
@@ -102,25 +74,14 @@ registered() {
 	disconnect
 }
 
-# The link goes while requests are on their way.
-removed_under_load() {
-	connect "$SMW_ADDR"
-	dd if=/dev/zero of="$disk" bs=64k count=100000 oflag=direct status=none 2>"$scratch/dd" &
-	sleep 0.5
-	timeout $((20 * slow)) rdma link delete "$dev"
-	[[ ! -e $sysfs/$dev ]]
-	disconnect
-	wait $! || true
-}
-
 # CONFIG_DEBUG_KOBJECT_RELEASE ends the guest when the NVMe host frees a namespace.
 ! is_debug || skip_all 'the NVMe host and DEBUG_KOBJECT_RELEASE do not get along'
 need_device
 modules_there 2>"$scratch/modules" || skip_all 'this kernel has no NVMe over RDMA'
 check 'a memory disk is offered' export_disk "$SMW_ADDR"
-over 'direct path' "$SMW_ADDR"
+over 'direct path'
 wire_only
-over 'packets' "$SMW_ADDR"
+over 'packets'
 check 'requests register memory' registered
 check 'the link goes under load' removed_under_load
 withdraw_disk
