@@ -236,22 +236,34 @@ static bool open_counter(const struct mw_env *e, const char *name, int flags, in
 	return *fd >= 0;
 }
 
-/* Binds that the device counts; skips the case where it counts none. */
-static long binds_done(const struct mw_env *e)
+static long read_counter(int fd, const char *what)
 {
 	char text[32] = "";
-	int fd;
 
-	/* The kernel keeps for so many milliseconds what it has read. */
-	if (!open_counter(e, "lifespan", O_WRONLY, &fd))
-		ktap_skip("the counters cannot be had");
-	check(write(fd, "0", 1) == 1, "lifespan");
-	close(fd);
-	if (!open_counter(e, "mw_binds", O_RDONLY, &fd))
-		ktap_skip("the device does not count binds");
-	check(read(fd, text, sizeof(text) - 1) > 0, "mw_binds");
-	close(fd);
+	check(read(fd, text, sizeof(text) - 1) > 0, "%s: %s", what, strerror(errno));
 	return atol(text);
+}
+
+/*
+ * Binds that the device counts; skips the case where it counts none. The kernel keeps what
+ * it has read for as many milliseconds as the file lifespan says.
+ */
+static long binds_done(const struct mw_env *e)
+{
+	int lifespan, counter;
+	long kept, binds;
+
+	if (!open_counter(e, "mw_binds", O_RDONLY, &counter))
+		ktap_skip("the device does not count binds");
+	if (!open_counter(e, "lifespan", O_RDWR, &lifespan))
+		ktap_skip("the counters' lifespan cannot be set");
+	kept = read_counter(lifespan, "lifespan");
+	check(pwrite(lifespan, "0", 1, 0) == 1, "lifespan");
+	binds = read_counter(counter, "mw_binds");
+	check(dprintf(lifespan, "%ld", kept) > 0, "lifespan");
+	close(lifespan);
+	close(counter);
+	return binds;
 }
 
 /* Away, and back at the PSN that it was to begin with. */

@@ -64,6 +64,12 @@ static struct smw_link *first_link(const struct net *net)
 	return NULL;
 }
 
+static void unregister_and_put(struct smw_link *link)
+{
+	ib_unregister_device(&link->ibdev);
+	put_device(&link->ibdev.dev);
+}
+
 /*
  * Whoever removes the link, its teardown ends in this module's code and under
  * the core's lock. Unregistering once more does nothing but wait for that lock,
@@ -71,10 +77,7 @@ static struct smw_link *first_link(const struct net *net)
  */
 static void reap_link(struct work_struct *work)
 {
-	struct smw_link *link = container_of(work, struct smw_link, reap);
-
-	ib_unregister_device(&link->ibdev);
-	put_device(&link->ibdev.dev);
+	unregister_and_put(container_of(work, struct smw_link, reap));
 }
 
 /*
@@ -84,10 +87,7 @@ static void reap_link(struct work_struct *work)
  */
 static void remove_link(struct work_struct *work)
 {
-	struct smw_link *link = container_of(work, struct smw_link, removal);
-
-	ib_unregister_device(&link->ibdev);
-	put_device(&link->ibdev.dev);
+	unregister_and_put(container_of(work, struct smw_link, removal));
 }
 
 void smw_links_remove_later(struct smw_link *link)
@@ -285,7 +285,9 @@ static int register_link(struct smw_link *link, const char *name)
 		ib_dealloc_device(&link->ibdev);
 		return err == -ENFILE ? -EEXIST : err;
 	}
-	/* A netdev that went before could not unregister the link. */
+	WRITE_ONCE(link->registered, true);
+	/* A netdev that went before does not remove the link. See netdev_gone(). */
+	smp_mb();
 	if (!rcu_access_pointer(link->netdev)) {
 		ib_unregister_device(&link->ibdev);
 		return -ENODEV;

@@ -81,9 +81,10 @@ static void netdev_gone(struct smw_link *link)
 	WRITE_ONCE(link->up, false);
 	smw_carrier_changed();
 	smw_mcast_follow();
-	/* Either the creator sees the netdev gone or the removal finds it registered. */
+	/* Either the creator sees the netdev gone or this sees it registered. */
 	smp_mb();
-	smw_links_remove_later(link);
+	if (READ_ONCE(link->registered))
+		smw_links_remove_later(link);
 }
 
 static int netdev_event(struct notifier_block *block, unsigned long event, void *info)

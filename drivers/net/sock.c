@@ -149,13 +149,19 @@ static bool is_on(const struct smw_link *link, const struct net_device *netdev)
 	return netdev && rcu_access_pointer(link->netdev) == without_vlan(netdev);
 }
 
-/* A VRF is a master too, but the stack remembers whom it has a packet from. */
+/* Other masters take no IP packets, or (a VRF) leave the netdev that they came by. */
+static bool takes_packets(const struct net_device *master)
+{
+	return netif_is_lag_master(master) || netif_is_bridge_master(master) ||
+	       netif_is_failover(master);
+}
+
 static struct net_device *rx_netdev_of(struct net_device *netdev)
 {
 	struct net_device *master;
 
 	while (netdev && (master = netdev_master_upper_dev_get_rcu(netdev)) &&
-	       !netif_is_l3_master(master))
+	       takes_packets(master))
 		netdev = master;
 	return netdev;
 }

@@ -112,7 +112,7 @@ static bool settle_fault(struct smw_qp *qp, const struct smw_send *send)
 /*
  * Local operations are executed once, when their turn comes: an invalidate
  * after everything before it is complete (10.6.5.1), a bind at once unless it
- * is fenced.
+ * is fenced or too many requests wait before it.
  */
 static bool execute_local(struct smw_qp *qp, struct smw_send *send)
 {

@@ -85,6 +85,8 @@ bool smw_cq_post(struct smw_cq *cq, struct ib_qp *qp, const struct ib_uverbs_wc 
  * smw_cq_forget() - drop what a queue pair that goes has completed
  * @cq: a queue of any kind; user space sorts out its own
  * @qp: the queue pair; it completes nothing any more
+ *
+ * Context: may sleep.
  */
 void smw_cq_forget(struct smw_cq *cq, const struct ib_qp *qp);
 

@@ -97,6 +97,7 @@ struct smw_counters {
  * @node: in the module's list of links; owner: dev/link.c
  * @rescan: looks at the addresses again; owner: dev/loopback.c
  * @stale_gids: an address went since the last look; owner: dev/loopback.c
+ * @registered: its registration came to its end; owner: dev/link.c
  * @removal: unregisters it, its netdev being gone; owner: dev/link.c
  * @reap: lets go of the memory when its driver's code is done; owner: dev/link.c
  * @debugfs: this link's folder; owner: dev/debugfs.c
@@ -121,6 +122,7 @@ struct smw_link {
 	struct list_head node;
 	struct work_struct rescan;
 	bool stale_gids;
+	bool registered;
 	struct work_struct removal;
 	struct work_struct reap;
 	struct dentry *debugfs;

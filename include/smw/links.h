@@ -51,10 +51,9 @@ void smw_links_remove(const struct net *net);
 
 /**
  * smw_links_remove_later() - have a link removed
- * @link: a link whose memory stays for the duration of the call
+ * @link: a link that is registered, and whose memory stays for the duration of the call
  *
- * Does nothing where it is not registered yet, or gone already. The module's end waits
- * for it. Context: any.
+ * Does nothing where it is gone already. The module's end waits for it. Context: any.
  */
 void smw_links_remove_later(struct smw_link *link);
 

@@ -24,7 +24,8 @@ fabric() {
 	call fi_pingpong -P "$port" -I 5 -c "$@" "$SMW_ADDR"
 }
 
-# libfabric 1.17 crashes now and then when it closes such an endpoint, on rdma_rxe too.
+# libfabric 1.17 crashes now and then when it closes such an endpoint, on rdma_rxe too;
+# the words are those of libpsm, which it links with.
 fabric_over_connections() {
 	local tries=5
 	until fabric -p 'verbs;ofi_rxm' -e rdm >"$scratch/fabric" 2>&1; do

@@ -37,11 +37,16 @@ over() {
 	check "the host disconnects, $1" disconnect
 }
 
+sectors_written() { awk '{ print $7 }' "/sys/block/${disk##*/}/stat"; }
+writes_go_on() { (($(sectors_written) > before)); }
+
 # The link goes while requests are on their way.
 removed_under_load() {
+	local before
 	connect
+	before=$(sectors_written)
 	dd if=/dev/zero of="$disk" bs=64k count=100000 oflag=direct status=none 2>"$scratch/dd" &
-	sleep 0.5
+	until_true 10 writes_go_on
 	timeout $((20 * slow)) rdma link delete "$dev"
 	[[ ! -e $sysfs/$dev ]]
 	disconnect

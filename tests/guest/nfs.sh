@@ -32,7 +32,8 @@ export_folder() {
 
 # Version 4 alone: 3 registers itself with rpcbind.
 start_server() {
-	mkdir -p "$export" "$mount"
+	# Without a place to note its clients in, the server waits for those of before.
+	mkdir -p "$export" "$mount" /var/lib/nfs/v4recovery
 	mount -t tmpfs tmpfs "$export"
 	mountpoint -q "$nfsd" || mount -t nfsd nfsd "$nfsd"
 	export_folder

@@ -35,7 +35,16 @@ link_goes() {
 	served
 }
 
+# A client looks for the server's first message by RDMA only after it has asked for it by
+# TCP. Where that takes no time the message is lost to SMC, and the connection falls back.
+delay_wire() {
+	modprobe sch_netem
+	tc qdisc add dev near root netem delay 5ms
+	tc -n far qdisc add dev remote root netem delay 5ms
+}
+
 two_namespaces
+delay_wire
 modprobe smc 2>"$scratch/modules" || skip_all 'this kernel has no SMC'
 python3 "$program" eid SMWTEST
 check 'bytes there and back' with_end talk

@@ -31,6 +31,7 @@ boot-panic) printf '[ 1.1] Kernel panic\r\n' ;;
 boot-hang) exec sleep 100 ;;
 stale) printf '%s\r\n' "$oops" "$code 66 <90> e8 41" '[ 1.3] Code: cc <90>' ;;
 true) printf '%s\r\n' "$oops" "$code cc <90> e8 41" '[ 1.3] Code: 66 <90>' ;;
+nocode) printf '%s\r\n' "$oops" ;;
 unknown) printf '%s\r\n' "$oops" "$code Unable to access opcode bytes <90>" ;;
 second) printf '%s\r\n' '[ 1.0] WARNING: CPU: 0' "$oops" "$code 66 <90> e8 41" ;;
 panic) printf '[ 1.1] Kernel panic\r\n' ;;
@@ -71,6 +72,7 @@ boots 7 0 stale boot-panic failed
 boots 1 1 stale stale stale good
 boots 1 1 true good
 boots 1 1 unknown good
+boots 1 1 nocode good
 boots 1 1 second good
 boots 1 1 stale panic good
 [[ -e $log/lost-1.log ]] || { echo 'the lost console is not kept'; bad=1; }

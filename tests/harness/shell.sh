@@ -46,12 +46,13 @@ within() {
 	done
 }
 
-gone() { ! kill -0 "$1"; }
+# Nobody may be there to reap it.
+gone() { ! kill -0 "$1" || grep -q '^State:.*zombie' "/proc/$1/status"; }
 
 # piped STATUS OUTPUT COMMANDS
 piped() {
 	local status=0 output
-	output=$(printf '%s' "$3" | timeout 10 "$run" --no-module --name test --shell \
+	output=$(printf '%s' "$3" | timeout 60 "$run" --no-module --name test --shell \
 		-- echo first 2>/dev/null) || status=$?
 	[[ $status == "$1" && $output == "$2" ]] && return
 	echo "$3: status $status, output: $output"
@@ -68,6 +69,7 @@ ends() {
 	disown
 	if ! within 20 test -s "$SMW_CACHE/qemu"; then
 		echo "$1: no guest: $(<"$scratch/typescript")"
+		kill -KILL "$terminal"
 		bad=1
 		return
 	fi
@@ -87,6 +89,7 @@ terminated() { kill -TERM "$runner"; }
 killed() { kill -KILL "$runner"; }
 
 piped 0 $'first\na b\nc' $'echo a b\necho c\n'
+piped 0 $'first\na\nb' $'echo a\ncat\necho b'
 piped 3 $'first\nlast' $'echo last; exit 3'
 piped 0 'first' ''
 [[ -e $log/script ]] || { echo 'the commands are not kept'; bad=1; }
