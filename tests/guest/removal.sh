@@ -66,8 +66,8 @@ netdevs() {
 links() {
 	rdma link add smw1 type smw netdev near
 	in_far rdma link add smw2 type smw netdev remote
-	until_true 5 has_address smw1 "$near_gid"
-	until_true 5 has_address smw2 "$remote_gid"
+	until_true 20 has_address smw1 "$near_gid"
+	until_true 20 has_address smw2 "$remote_gid"
 }
 
 slow_wire() {
@@ -80,7 +80,7 @@ hold() {
 	: >"$scratch/holder-$1"
 	"$top/tools/holdall" --limit $((20 * slow)) --device "$@" >"$scratch/holder-$1" 2>&1 &
 	holders+=("$1 $!")
-	until_true 10 said "$1" ready
+	until_true 20 said "$1" ready
 }
 
 start_load() {
@@ -120,7 +120,7 @@ remove() {
 	1) quick ip link delete near ;;
 	2)
 		quick ip link set near down
-		until_true 5 said smw1 'event port error'
+		until_true 20 said smw1 'event port error'
 		quick rdma link delete smw1
 		;;
 	3) quick rmmod smw ;;
@@ -148,12 +148,13 @@ round() {
 	local holder
 	rm -f "$scratch"/holder-*
 	trap 'tail -v -n 20 "$scratch/took" "$scratch"/holder-*; clean_up' EXIT
+	set -x
 	modprobe smw
 	netdevs
 	links
 	(($3 == 0)) || slow_wire
 	start_load "$2"
-	(($3 == 0)) || until_true 5 in_qdiscs
+	(($3 == 0)) || until_true 20 in_qdiscs
 	remove "$1"
 	! is_loaded || quick rmmod smw
 	not is_loaded
