@@ -37,6 +37,12 @@ over() {
 	check "the host disconnects, $1" disconnect
 }
 
+over_both() {
+	over 'direct path'
+	wire_only
+	over 'packets'
+}
+
 sectors_written() { awk '{ print $7 }' "/sys/block/${disk##*/}/stat"; }
 writes_go_on() { (($(sectors_written) > before)); }
 

@@ -68,9 +68,7 @@ need_device
 modules_there 2>"$scratch/modules" || skip_all 'this kernel has no SRP'
 name_group
 check 'a memory disk is offered' export_disk
-over 'direct path'
-wire_only
-over 'packets'
+over_both
 check 'the link goes under load' removed_under_load
 check 'the target is withdrawn' withdraw_disk
 finish

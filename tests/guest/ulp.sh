@@ -79,9 +79,7 @@ registered() {
 need_device
 modules_there 2>"$scratch/modules" || skip_all 'this kernel has no NVMe over RDMA'
 check 'a memory disk is offered' export_disk "$SMW_ADDR"
-over 'direct path'
-wire_only
-over 'packets'
+over_both
 check 'requests register memory' registered
 check 'the link goes under load' removed_under_load
 withdraw_disk

@@ -4,18 +4,10 @@
 # scripts/vm/run boots a guest again that says nothing about what is under test, and no
 # other one. QEMU is played: each boot takes the next word of a file.
 set -euo pipefail
-run=$(dirname "$(readlink -f "$0")")/../../scripts/vm/run
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export SMW_CACHE=$scratch/cache
-log=$SMW_CACHE/runs/test kernel=$SMW_CACHE/kernel-stock
-bad=0
+. "$(dirname "$0")/machine.sh"
+log=$runs/test
 
-mkdir -p "$scratch/bin" "$kernel/modules"
-echo 6.12.0 >"$kernel/release"
-touch "$kernel/stamp"
-printf '#!/bin/sh\nprintf installed\n' >"$scratch/bin/dpkg-query"
-cat >"$scratch/bin/qemu-system-x86_64" <<'END'
+cat >"$bin/qemu-system-x86_64" <<'END'
 #!/bin/bash
 plays=$SMW_CACHE/../plays log=$SMW_CACHE/runs/test
 read -r play <"$plays"
@@ -40,8 +32,7 @@ failed) echo 'status 7 clean 1' >"$log/work/verdict"; exit 87 ;;
 good) echo 'status 0 clean 1' >"$log/work/verdict"; exit 85 ;;
 esac
 END
-chmod +x "$scratch/bin"/*
-PATH=$scratch/bin:$PATH
+chmod +x "$bin"/*
 
 # boots STATUS LEFT PLAY...: a guest whose boots go so ends with STATUS, and LEFT of them
 # did not take place.

@@ -5,12 +5,7 @@
 # that run alone. The guests that run are played: a lock is what there is of them. The
 # one that may run has a module that does not exist, so it ends before QEMU.
 set -euo pipefail
-run=$(dirname "$(readlink -f "$0")")/../../scripts/vm/run
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export SMW_CACHE=$scratch
-runs=$SMW_CACHE/runs kernel=$SMW_CACHE/kernel-stock
-bad=0
+. "$(dirname "$0")/machine.sh"
 
 # says WORDS COMMAND...: it fails, and with these words.
 says() {
@@ -29,14 +24,8 @@ expect() {
 	bad=1
 }
 
-# All packages are there.
-mkdir "$scratch/bin"
-printf '#!/bin/sh\nprintf installed\n' >"$scratch/bin/dpkg-query"
-chmod +x "$scratch/bin/dpkg-query"
-PATH=$scratch/bin:$PATH
-mkdir -p "$kernel/modules" "$runs"/{test/share,run-1,run-2}
-echo 6.12.0 >"$kernel/release"
-touch "$kernel/stamp" "$runs/test/share/file"
+mkdir -p "$runs"/{test/share,run-1,run-2}
+touch "$runs/test/share/file"
 touch -d '2 days ago' "$runs"/run-{1,2}
 exec {guest}<"$runs/test" {old_guest}<"$runs/run-1"
 flock "$guest"

@@ -5,20 +5,11 @@
 # to, as what is built before it does; and commands that come through a pipe reach it
 # whole, and give their verdict. QEMU is played.
 set -euo pipefail
-scripts=$(dirname "$(readlink -f "$0")")/../../scripts
-run=$scripts/vm/run
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export SMW_CACHE=$scratch/cache
-log=$SMW_CACHE/runs/test kernel=$SMW_CACHE/kernel-stock
-bad=0
+. "$(dirname "$0")/machine.sh"
+log=$runs/test
 
-mkdir -p "$scratch/bin" "$kernel/modules"
-echo 6.12.0 >"$kernel/release"
-touch "$kernel/stamp"
-printf '#!/bin/sh\nprintf installed\n' >"$scratch/bin/dpkg-query"
 # With a terminal it goes on for ever; else it runs the job.
-cat >"$scratch/bin/qemu-system-x86_64" <<'END_QEMU'
+cat >"$bin/qemu-system-x86_64" <<'END_QEMU'
 #!/bin/bash
 log=$SMW_CACHE/runs/test
 echo '[ 1.0] guest: ready' >"$log/console.log"
@@ -33,8 +24,7 @@ echo "status $status clean 1" >"$log/work/verdict"
 ((status == 0)) && exit 85
 exit 87
 END_QEMU
-chmod +x "$scratch/bin"/*
-PATH=$scratch/bin:$PATH
+chmod +x "$bin"/*
 
 # within SECONDS COMMAND...: it becomes true.
 within() {
@@ -99,7 +89,7 @@ ends terminal_closed "exec $shell"
 # make is, which keeps it to itself.
 ends terminal_closed "trap : HUP; $shell; :"
 ends killed "exec $shell"
-ends terminal_closed "exec bash -c '. $scripts/lib.sh
+ends terminal_closed "exec bash -c '. ${run%/vm/run}/lib.sh
 	with_progress building /dev/null sh -c \"echo \\\$\\\$ >$SMW_CACHE/qemu; exec sleep 60\"'"
 ends terminated "stty -g >$scratch/before; $shell; stty -g >$scratch/after"
 cmp "$scratch/before" "$scratch/after" || bad=1
