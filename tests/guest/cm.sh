@@ -78,6 +78,7 @@ connect_once() {
 come_and_go() {
 	local before memory after made=0 end=$((SECONDS + ${SMW_SOAK_SECONDS:-0}))
 	connect_once "$connections"
+	until_true 10 no_messages "$dev"
 	before=$(objects)
 	memory=$(kernel_memory)
 	while ((made < wanted || SECONDS < end)); do

@@ -51,6 +51,12 @@ add() { rdma link add "$1" type smw netdev "$2"; }
 link_exists() { rdma link show "$1/1" >/dev/null 2>&1; }
 link_gone() { ! link_exists "$1" && [[ ! -e $sysfs/$1 ]]; }
 
+# no_messages LINK...: none of the connection manager's is on its way, nor an answer to one.
+no_messages() {
+	local links=("${@/#/$debugfs/}")
+	not grep -qs '^kernel_ah [^0]' "${links[@]/%//objects}"
+}
+
 link_is_active() {
 	grep -q ACTIVE "$sysfs/$1/ports/1/state" 2>/dev/null
 }
