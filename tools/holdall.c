@@ -13,11 +13,13 @@
  * It ends with status 0 once the device's end was told by IBV_EVENT_DEVICE_FATAL, on
  * each device, and everything is given back; with 1 where that took --limit seconds.
  */
+#include "number.h"
 #include "rdma_pair.h"
 #include "rdma_post.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -384,7 +386,7 @@ int main(int argc, char **argv)
 			h.use = use_of(optarg);
 			break;
 		case 'l':
-			limit = (unsigned int)atoi(optarg);
+			limit = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		default:
 			return 2;

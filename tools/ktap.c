@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "ktap.h"
+#include "number.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -472,20 +473,6 @@ static void list_cases(const regex_t *only)
 		printf("%-48s %s\n", c->name, c->clause);
 }
 
-static unsigned long number(const char *arg)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(arg, &end, 0);
-	if (errno || !*arg || *end || *arg == '-' || n > INT_MAX) {
-		fprintf(stderr, "not a number: %s\n", arg);
-		exit(KTAP_USAGE);
-	}
-	return n;
-}
-
 static void compile(regex_t *only, const char *expression)
 {
 	int err = regcomp(only, expression, REG_EXTENDED | REG_NOSUB);
@@ -540,25 +527,25 @@ int ktap_main(int argc, char **argv, const char *own, void (*probe)(void))
 			ktap_opt.device = optarg;
 			break;
 		case 'g':
-			ktap_opt.gid_index = (int)number(optarg);
+			ktap_opt.gid_index = (int)number_of(optarg, INT_MAX);
 			break;
 		case 'p':
 			ktap_opt.peer_device = optarg;
 			break;
 		case 's':
-			ktap_opt.seed = number(optarg);
+			ktap_opt.seed = number_of(optarg, INT_MAX);
 			break;
 		case 'r':
-			ktap_opt.rounds = (unsigned int)number(optarg);
+			ktap_opt.rounds = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		case 't':
-			ktap_opt.seconds = (unsigned int)number(optarg);
+			ktap_opt.seconds = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		case 'x':
-			ktap_opt.scale = (unsigned int)number(optarg);
+			ktap_opt.scale = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		case 'j':
-			ktap_opt.jobs = (unsigned int)number(optarg);
+			ktap_opt.jobs = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		default:
 			print_usage(c == 'h' ? stdout : stderr, argv[0], own);

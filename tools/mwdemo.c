@@ -7,12 +7,14 @@
  * other. A refused access ends an RC connection, so they connect again after
  * each refusal.
  */
+#include "number.h"
 #include "rdma_pair.h"
 #include "rdma_post.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,19 +381,6 @@ static void tell_story(struct story *s)
 	deregister(s);
 }
 
-static int gid_index_of(const char *arg)
-{
-	unsigned long n;
-	char *end;
-
-	n = strtoul(arg, &end, 10);
-	if (*arg < '0' || *arg > '9' || *end || n > UINT8_MAX) {
-		fprintf(stderr, "not a GID index: %s\n", arg);
-		exit(2);
-	}
-	return (int)n;
-}
-
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -409,7 +398,7 @@ int main(int argc, char **argv)
 		if (c == 'd') {
 			device = optarg;
 		} else if (c == 'g') {
-			gid_index = gid_index_of(optarg);
+			gid_index = (int)number_of(optarg, INT_MAX);
 		} else {
 			fprintf(c == 'h' ? stdout : stderr,
 				"usage: %s [options]\n"

@@ -5,8 +5,8 @@
  * --replay does it again.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "model.h"
+#include "number.h"
 
 #define LIST_LEN	(MODEL_ROUND * MODEL_TEXT_LEN)
 #define ENOUGH_STEPS	10000	/* for every rule to come up */
@@ -197,20 +198,6 @@ static int replay(struct model_options *opt, const char *arg)
 
 /* --- options --- */
 
-static unsigned long long number(const char *arg)
-{
-	unsigned long long n;
-	char *end;
-
-	errno = 0;
-	n = strtoull(arg, &end, 0);
-	if (errno || !isdigit((unsigned char)*arg) || *end) {
-		fprintf(stderr, "not a number: %s\n", arg);
-		exit(2);
-	}
-	return n;
-}
-
 int main(int argc, char **argv)
 {
 	struct model_options opt = { .gid_index = -1, .scale = 1 };
@@ -228,22 +215,22 @@ int main(int argc, char **argv)
 			opt.device = optarg;
 			break;
 		case 'g':
-			opt.gid_index = (int)number(optarg);
+			opt.gid_index = (int)number_of(optarg, INT_MAX);
 			break;
 		case 's':
-			seed = number(optarg);
+			seed = number_of(optarg, ULONG_MAX);
 			break;
 		case 'n':
-			steps = number(optarg);
+			steps = number_of(optarg, ULONG_MAX);
 			break;
 		case 't':
-			seconds = (unsigned int)number(optarg);
+			seconds = (unsigned int)number_of(optarg, UINT_MAX);
 			break;
 		case 'r':
 			list = optarg;
 			break;
 		case 'x':
-			opt.scale = (unsigned int)number(optarg);
+			opt.scale = (unsigned int)number_of(optarg, UINT_MAX);
 			break;
 		case 'v':
 			opt.verbose = true;

@@ -9,11 +9,13 @@
  * The two talk over TCP; both have the same byte order. Each refusal ends the RC
  * connection, so both ends make it anew.
  */
+#include "number.h"
 #include "rdma_pair.h"
 #include "rdma_post.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,7 +447,7 @@ int main(int argc, char **argv)
 			device = optarg;
 			break;
 		case 'g':
-			gid_index = atoi(optarg);
+			gid_index = (int)number_of(optarg, INT_MAX);
 			break;
 		case 'p':
 			port = optarg;

@@ -8,12 +8,14 @@
  * the devices of every network namespace. Prints one line; exit status 0: as asked.
  */
 #include "ktap.h"
+#include "number.h"
 #include "rdma_pair.h"
 #include "rdma_post.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -497,10 +499,11 @@ static enum ibv_qp_type parse_type(const char *text)
 
 static enum ibv_mtu parse_mtu(const char *text)
 {
+	unsigned long bytes = number_of(text, 4096);
 	enum ibv_mtu mtu;
 
 	for (mtu = IBV_MTU_256; mtu <= IBV_MTU_4096; mtu++)
-		if (128 << mtu == atoi(text))
+		if (128UL << mtu == bytes)
 			return mtu;
 	usage();
 }
@@ -519,13 +522,13 @@ int main(int argc, char **argv)
 			device = optarg;
 			break;
 		case 'g':
-			index = atoi(optarg);
+			index = (int)number_of(optarg, INT_MAX);
 			break;
 		case 'D':
 			peer = optarg;
 			break;
 		case 'G':
-			peer_index = atoi(optarg);
+			peer_index = (int)number_of(optarg, INT_MAX);
 			break;
 		case 'a':
 			p.target = optarg;
@@ -545,10 +548,10 @@ int main(int argc, char **argv)
 			p.conf.mtu = parse_mtu(optarg);
 			break;
 		case 'o':
-			p.conf.timeout = (uint8_t)atoi(optarg);
+			p.conf.timeout = (uint8_t)number_of(optarg, 31);
 			break;
 		case 'x':
-			rdma_scale = (unsigned int)atoi(optarg);
+			rdma_scale = (unsigned int)number_of(optarg, INT_MAX);
 			break;
 		default:
 			usage();
