@@ -92,8 +92,8 @@ static int netdev_event(struct notifier_block *block, unsigned long event, void 
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
 	struct smw_link *link;
 
-	/* Also of a bond that goes into a bridge: no netdev of a link's own. */
-	if (event == NETDEV_CHANGEUPPER)
+	/* Also of a bond, or one that goes into a bridge: no netdev of a link's own. */
+	if (event == NETDEV_CHANGEUPPER || event == NETDEV_CHANGEMTU)
 		smw_mcast_follow();
 	link = smw_links_find(netdev);
 	if (!link)

@@ -180,15 +180,28 @@ static int attach(const struct smw_group *group, u32 qpn)
 	return err;
 }
 
+/* Below a family's smallest MTU a netdev has nothing of it, memberships neither. */
+static bool can_join(const struct smw_group *group, int ifindex)
+{
+	struct net_device *netdev = __dev_get_by_index(group->link->net, ifindex);
+
+	if (!netdev)
+		return false;
+	return ipv6_addr_v4mapped(&group->mgid) ? !!__in_dev_get_rtnl(netdev) :
+						  !!__in6_dev_get(netdev);
+}
+
 /* Without memory to join again it hears nothing, until the next change. */
 static void follow(struct smw_member *member)
 {
 	int ifindex = smw_sock_rx_ifindex(member->group.link);
 
+	if (!can_join(&member->group, ifindex))
+		ifindex = 0;
 	if (ifindex == member->ifindex)
 		return;
 	leave(&member->group, member->ifindex);
-	member->ifindex = join(&member->group, ifindex) ? 0 : ifindex;
+	member->ifindex = ifindex && !join(&member->group, ifindex) ? ifindex : 0;
 }
 
 void smw_mcast_follow(void)

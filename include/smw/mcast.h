@@ -23,7 +23,8 @@
 u32 smw_mcast_members(struct smw_link *link, const struct in6_addr *mgid, u32 *qpns);
 
 /**
- * smw_mcast_follow() - netdevs went, or into or out of bonds and bridges
+ * smw_mcast_follow() - netdevs went, or into or out of bonds and bridges, or lost a
+ *                      family by their MTU, or have it again
  *
  * Groups are joined where their links hear now. Context: under RTNL.
  */

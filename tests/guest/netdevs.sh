@@ -461,16 +461,6 @@ link_on_leg() {
 	until_true 10 has_gid smw3 10.82.0.1
 }
 
-# hears_group GROUP A A-ADDRESS B B-ADDRESS [COMMAND...]: what A sends to the group comes to
-# B, which is in it, and still does when the command has changed what is below B.
-hears_group() {
-	local ends
-	ends "$2" "$3" "$4" "$5"
-	start_run "${ends[@]}" -M "$1"
-	"${@:6}"
-	end_run
-}
-
 # What comes for a bond's leg comes by the bond.
 groups_on_leg() {
 	local qptest=$top/tools/qptest

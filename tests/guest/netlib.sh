@@ -150,6 +150,16 @@ run_fails() {
 	grep -q "$1" "$scratch/run"
 }
 
+# hears_group GROUP A A-ADDRESS B B-ADDRESS [COMMAND...]: what A sends to the group comes to
+# B, which is in it, and still does after the command.
+hears_group() {
+	local ends
+	ends "$2" "$3" "$4" "$5"
+	start_run "${ends[@]}" -M "$1"
+	"${@:6}"
+	end_run
+}
+
 # cm_pair SERVER-ADDRESS [AS-THE-CLIENT-SAYS-IT]: by the connection manager, the server
 # in far.
 cm_pair() {

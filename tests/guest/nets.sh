@@ -187,6 +187,21 @@ mtus() {
 	both_mtu 1500
 }
 
+# A netdev has no IPv6 while its MTU is below 1280.
+mtu_without_ipv6() {
+	in_far ip link set remote mtu 1000
+	until_true 10 lacks_gid smw2 fd79::2
+	in_far ip link set remote mtu 1500
+	in_far ip addr add fd79::2/64 dev remote nodad
+	until_true 10 has_gid smw2 fd79::2
+}
+
+# Who is in a group is in it again when the netdev can be.
+groups_outlive_mtu() {
+	hears_group ff15::7:9 smw1 fd79::1 smw2 10.79.0.2 mtu_without_ipv6
+	moves smw1 fd79::1 smw2 fd79::2
+}
+
 # A route may carry less than the netdev.
 route_mtu() {
 	local ends
@@ -324,6 +339,7 @@ case_of 'no neighbour' no_neighbour
 case_of 'a GID that is no address of the netdev' mac_gid
 case_of 'MTU' mtus
 case_of 'MTU of a route' route_mtu
+case_of 'MTU without IPv6: groups' groups_outlive_mtu
 case_of 'MTU lowered at the sender' mtu_lowered ip link set near
 case_of 'MTU lowered at the receiver' mtu_lowered in_far ip link set remote
 case_of 'other addresses come and go, RC' unrelated_addresses rc
