@@ -84,6 +84,24 @@ device_without_netdev() {
 	"$path" -d smw1 -x "$slow" move
 }
 
+# The netdev goes while its device is on the way to another namespace. It may get there
+# or not; but it goes, and nobody waits for it.
+goes_while_moving() {
+	local round mover
+	ip netns add cell
+	for ((round = 0; round < 20; round++)); do
+		ip link add out type veth peer name out-peer
+		add smw3 out
+		rdma dev set smw3 netns cell &
+		mover=$!
+		sleep "0.00$((round % 10))"
+		timeout $((10 * slow)) ip link del out
+		wait "$mover" || true
+		until_true 10 not test -e "$debugfs/smw3"
+	done
+	ip netns delete cell
+}
+
 # Its processes have the device open, by verbs and by the connection manager.
 exclusive_deleted() {
 	local service
@@ -111,6 +129,7 @@ ip netns delete far
 until_true 10 link_gone smw1
 case_of 'exclusive: a device and its netdev in a namespace' exclusive
 case_of 'exclusive: a device without its netdev' device_without_netdev
+case_of 'exclusive: a netdev goes while its device moves' goes_while_moving
 case_of 'exclusive: namespace deleted while in use' exclusive_deleted
 # The suites that follow find nothing of this one, whatever failed.
 ip -all netns delete

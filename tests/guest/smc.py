@@ -5,6 +5,7 @@
 TCP sockets that the kernel carries over RDMA (SMC-R). The server sends back, backwards,
 what comes. An enterprise ID is what two ends of version 2 must have in common.
 """
+import contextlib
 import os
 import socket
 import struct
@@ -14,7 +15,7 @@ IPPROTO_SMC = 256
 NETLINK_GENERIC = 16
 NLMSG_ERROR = 2
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME = 16, 3, 1, 2
-SMC_NETLINK_ADD_UEID, SMC_NLA_EID_TABLE_ENTRY = 10, 1
+SMC_NETLINK_ADD_UEID, SMC_NETLINK_REMOVE_UEID, SMC_NLA_EID_TABLE_ENTRY = 10, 11, 1
 NLM_F_REQUEST_ACK = 5
 LENGTHS = 1, 1000, 100000, 4 << 20
 
@@ -40,12 +41,16 @@ def ask(netlink, family, command, attribute, text):
             at += length + -length % 4
 
 
-def add_eid(name):
+def set_eid(name):
+    """There is room for four, the same name more than once: what an earlier run left goes."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC) as netlink:
-        family = ask(netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME,
-                     'SMC_GEN_NETLINK')[CTRL_ATTR_FAMILY_ID]
-        ask(netlink, struct.unpack('=H', family)[0], SMC_NETLINK_ADD_UEID,
-            SMC_NLA_EID_TABLE_ENTRY, name.ljust(32))
+        family, = struct.unpack('=H', ask(netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
+                                          CTRL_ATTR_FAMILY_NAME,
+                                          'SMC_GEN_NETLINK')[CTRL_ATTR_FAMILY_ID])
+        with contextlib.suppress(FileNotFoundError):
+            ask(netlink, family, SMC_NETLINK_REMOVE_UEID, SMC_NLA_EID_TABLE_ENTRY,
+                name.ljust(32))
+        ask(netlink, family, SMC_NETLINK_ADD_UEID, SMC_NLA_EID_TABLE_ENTRY, name.ljust(32))
 
 
 def receive(sock, length):
@@ -87,6 +92,6 @@ def call(address, port):
 
 
 if sys.argv[1] == 'eid':
-    add_eid(sys.argv[2])
+    set_eid(sys.argv[2])
 else:
     (serve if sys.argv[1] == 'server' else call)(sys.argv[2], int(sys.argv[4]))
