@@ -83,8 +83,8 @@ static void mw_world_exit(struct kunit *test)
 
 	if (!world)
 		return;
-	KUNIT_EXPECT_EQ(test, atomic_read(&world->link.objects[SMW_OBJECT_MW]), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&world->link.objects[SMW_OBJECT_MR]), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&world->link.objects[0][SMW_OBJECT_MW]), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&world->link.objects[0][SMW_OBJECT_MR]), 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&world->link.windows));
 	KUNIT_EXPECT_TRUE(test, list_empty(&world->owner.windows));
 	KUNIT_EXPECT_TRUE(test, list_empty(&world->other_owner.windows));
@@ -249,7 +249,7 @@ static void smw_mw_alloc__no_room(struct kunit *test)
 {
 	struct mw_world *world = test->priv;
 	struct smw_mw *mw = kunit_kzalloc(test, sizeof(*mw), GFP_KERNEL);
-	atomic_t *count = &world->link.objects[SMW_OBJECT_MW];
+	atomic_t *count = &world->link.objects[0][SMW_OBJECT_MW];
 
 	KUNIT_ASSERT_NOT_NULL(test, mw);
 	mw->ibmw.device = &world->link.ibdev;

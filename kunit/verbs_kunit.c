@@ -658,23 +658,47 @@ static void verbs__handle_in_hard_interrupt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, irq.err, 0);
 }
 
-/* However many handles users have made, the kernel can make its own, and takes no place. */
-static void verbs__kernel_handles(struct kunit *test)
+static void add_of_users(struct smw_link *link, int more)
+{
+	unsigned int i;
+
+	for (i = 0; i < SMW_OBJECTS; i++)
+		atomic_add(more, &link->objects[0][i]);
+}
+
+static void make_of_each(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+	struct ib_mr *mr = ib_alloc_mr(world->pd, IB_MR_TYPE_MEM_REG, 1);
+	struct ib_pd *pd = ib_alloc_pd(world->device, IB_PD_UNSAFE_GLOBAL_RKEY);
+
+	KUNIT_EXPECT_FALSE(test, IS_ERR(pd));
+	KUNIT_EXPECT_FALSE(test, IS_ERR(mr));
+	if (!IS_ERR(pd))
+		ib_dealloc_pd(pd);
+	if (!IS_ERR(mr))
+		ib_dereg_mr(mr);
+	datagram_ends_make(test);
+	rdma_destroy_ah(ah_make(test), RDMA_DESTROY_AH_SLEEPABLE);
+	verbs_ends_free(test);
+	verbs_end_make(test, &world->ends[0], IB_QPT_RC, true);
+	verbs_ends_free(test);
+}
+
+/* However many objects users have made, the kernel can make its own, and takes no place. */
+static void verbs__kernel_objects(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
 	struct smw_link *link = smw_link_of(world->device);
-	atomic_t *users = &link->objects[SMW_OBJECT_AH];
-	struct ib_ah *ah;
+	atomic_t *users = &link->objects[0][SMW_OBJECT_AH];
+	int before = atomic_read(users);
 
-	atomic_add(SMW_MAX_AH - 1, users);
-	ah = ah_make(test);
-	KUNIT_EXPECT_EQ(test, 0, smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH));
-	KUNIT_EXPECT_NE(test, 0, smw_link_claim(link, SMW_OBJECT_AH, SMW_MAX_AH));
-	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	ah = ah_make(test);
-	rdma_destroy_ah(ah, RDMA_DESTROY_AH_SLEEPABLE);
-	KUNIT_EXPECT_EQ(test, atomic_read(users), SMW_MAX_AH);
-	atomic_sub(SMW_MAX_AH, users);
+	add_of_users(link, SMW_MAX_MR);
+	make_of_each(test);
+	KUNIT_EXPECT_EQ(test, atomic_read(users), before + SMW_MAX_MR);
+	KUNIT_EXPECT_EQ(test, smw_link_claim(link, SMW_OBJECT_AH, false, before + SMW_MAX_MR),
+			-ENOMEM);
+	add_of_users(link, -SMW_MAX_MR);
 }
 
 /* The link has one queue pair 1, and the core's MAD layer has it. */
@@ -718,7 +742,7 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__datagram),
 	KUNIT_CASE(verbs__datagram_error),
 	KUNIT_CASE(verbs__handle_in_hard_interrupt),
-	KUNIT_CASE(verbs__kernel_handles),
+	KUNIT_CASE(verbs__kernel_objects),
 	KUNIT_CASE(verbs__one_management_qp),
 	{}
 };

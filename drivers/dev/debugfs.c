@@ -137,7 +137,6 @@ static int objects_show(struct seq_file *file, void *unused)
 		[SMW_OBJECT_MR] = "mr",
 		[SMW_OBJECT_MW] = "mw",
 		[SMW_OBJECT_AH] = "ah",
-		[SMW_OBJECT_KERNEL_AH] = "kernel_ah",
 		[SMW_OBJECT_MCAST] = "mcast",
 	};
 	struct smw_link *link = file->private;
@@ -146,7 +145,9 @@ static int objects_show(struct seq_file *file, void *unused)
 	static_assert(ARRAY_SIZE(names) == SMW_OBJECTS);
 
 	for (i = 0; i < SMW_OBJECTS; i++)
-		seq_printf(file, "%s %d\n", names[i], atomic_read(&link->objects[i]));
+		seq_printf(file, "%s %d\nkernel_%s %d\n",
+			   names[i], atomic_read(&link->objects[0][i]),
+			   names[i], atomic_read(&link->objects[1][i]));
 	seq_printf(file, "key %d\n", smw_keytab_count(&link->keys));
 	return 0;
 }

@@ -171,7 +171,7 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	link = smw_link_of(mr->ibmr.device);
-	err = smw_link_claim(link, SMW_OBJECT_MR, SMW_MAX_MR + SMW_RESERVED);
+	err = smw_link_claim(link, SMW_OBJECT_MR, !mr->umem, SMW_MAX_MR);
 	if (err)
 		goto err_free;
 	err = mr_insert(link, mr);
@@ -183,7 +183,7 @@ static struct ib_mr *mr_open(struct smw_mr *mr)
 	return &mr->ibmr;
 
 err_release:
-	smw_link_release(link, SMW_OBJECT_MR);
+	smw_link_release(link, SMW_OBJECT_MR, !mr->umem);
 err_free:
 	mr_free(mr);
 	return ERR_PTR(err);
@@ -378,8 +378,8 @@ int smw_mr_dereg(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (err)
 		return err;
 	smw_keytab_remove(&link->keys, &mr->entry);
+	smw_link_release(link, SMW_OBJECT_MR, !mr->umem);
 	mr_unpin(mr);
-	smw_link_release(link, SMW_OBJECT_MR);
 	kfree_rcu(mr, rcu);
 	return 0;
 }

@@ -404,7 +404,7 @@ int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 
 	if (ibmw->type != IB_MW_TYPE_1 && ibmw->type != IB_MW_TYPE_2)
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_MW, SMW_MAX_MW);
+	err = smw_link_claim(link, SMW_OBJECT_MW, false, SMW_MAX_MW);
 	if (err)
 		return err;
 	window = kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
@@ -433,7 +433,7 @@ err_free_accesses:
 err_free:
 	kfree(window);
 err_release:
-	smw_link_release(link, SMW_OBJECT_MW);
+	smw_link_release(link, SMW_OBJECT_MW, false);
 	return err;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_mw_alloc);
@@ -455,7 +455,7 @@ int smw_mw_dealloc(struct ib_mw *ibmw)
 	spin_unlock(&link->windows_lock);
 	/* Revoked and drained: nothing counts any more, and nobody reads it. */
 	free_percpu(window->accesses);
-	smw_link_release(link, SMW_OBJECT_MW);
+	smw_link_release(link, SMW_OBJECT_MW, false);
 	kfree_rcu(window, rcu);
 	return 0;
 }

@@ -226,14 +226,14 @@ int smw_mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	int err;
 
 	group_of(&group, ibqp, gid);
-	err = smw_link_claim(group.link, SMW_OBJECT_MCAST, SMW_MAX_MCAST);
+	err = smw_link_claim(group.link, SMW_OBJECT_MCAST, false, SMW_MAX_MCAST);
 	if (err)
 		return err;
 	rtnl_lock();
 	err = attach(&group, ibqp->qp_num);
 	rtnl_unlock();
 	if (err)
-		smw_link_release(group.link, SMW_OBJECT_MCAST);
+		smw_link_release(group.link, SMW_OBJECT_MCAST, false);
 	return err;
 }
 
@@ -255,6 +255,6 @@ int smw_mcast_detach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	if (!member)
 		return -EINVAL;
 	kfree_rcu(member, rcu);
-	smw_link_release(group.link, SMW_OBJECT_MCAST);
+	smw_link_release(group.link, SMW_OBJECT_MCAST, false);
 	return 0;
 }

@@ -101,9 +101,10 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	/* A provider that does not ask for the number would not name the handle by it. */
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	/* Users' handles must not keep the connection manager from its own, nor the reverse. */
-	ah->kind = udata ? SMW_OBJECT_AH : SMW_OBJECT_KERNEL_AH;
-	err = smw_link_claim(link, ah->kind, udata ? SMW_MAX_AH : INT_MAX);
+	ah->is_kernel = !udata;
+	/* The kernel makes one for each message of the connection manager's. */
+	err = smw_link_claim(link, SMW_OBJECT_AH, ah->is_kernel,
+			     ah->is_kernel ? INT_MAX : SMW_MAX_AH);
 	if (err)
 		return err;
 	err = ah_open(ah, init);
@@ -118,7 +119,7 @@ int smw_ah_create(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 err_close:
 	ah_close(ah);
 err_release:
-	smw_link_release(link, ah->kind);
+	smw_link_release(link, SMW_OBJECT_AH, ah->is_kernel);
 	return err;
 }
 
@@ -133,6 +134,6 @@ int smw_ah_destroy(struct ib_ah *ibah, u32 flags)
 	struct smw_ah *ah = smw_ah_of(ibah);
 
 	ah_close(ah);
-	smw_link_release(smw_link_of(ibah->device), ah->kind);
+	smw_link_release(smw_link_of(ibah->device), SMW_OBJECT_AH, ah->is_kernel);
 	return 0;
 }

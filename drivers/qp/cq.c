@@ -38,7 +38,7 @@ int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EOPNOTSUPP;
 	if ((udata && udata->outlen < sizeof(resp)) || cq_check_size(attr->cqe))
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_CQ, SMW_MAX_CQ + SMW_RESERVED);
+	err = smw_link_claim(link, SMW_OBJECT_CQ, !udata, SMW_MAX_CQ);
 	if (err)
 		return err;
 	mutex_init(&cq->resize_lock);
@@ -60,7 +60,7 @@ int smw_cq_create(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 err_ring:
 	smw_ring_destroy(&cq->ring);
 err_release:
-	smw_link_release(link, SMW_OBJECT_CQ);
+	smw_link_release(link, SMW_OBJECT_CQ, cq->is_kernel);
 	return err;
 }
 
@@ -69,7 +69,7 @@ int smw_cq_destroy(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct smw_cq *cq = smw_cq_of(ibcq);
 
 	smw_ring_destroy(&cq->ring);
-	smw_link_release(smw_link_of(ibcq->device), SMW_OBJECT_CQ);
+	smw_link_release(smw_link_of(ibcq->device), SMW_OBJECT_CQ, cq->is_kernel);
 	return 0;
 }
 

@@ -358,7 +358,7 @@ int smw_qp_create(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	if (udata && udata->outlen < sizeof(struct rxe_create_qp_resp))
 		return -EINVAL;
 	qp_init_fields(qp, init, !udata);
-	err = smw_link_claim(qp->link, SMW_OBJECT_QP, SMW_MAX_QP + SMW_RESERVED);
+	err = smw_link_claim(qp->link, SMW_OBJECT_QP, qp->is_kernel, SMW_MAX_QP);
 	if (err)
 		return err;
 	err = qp_create_queues(qp, init, udata);
@@ -374,7 +374,7 @@ err_queues:
 	destroy_receive_side(qp);
 	destroy_send_side(qp);
 err_release:
-	smw_link_release(qp->link, SMW_OBJECT_QP);
+	smw_link_release(qp->link, SMW_OBJECT_QP, qp->is_kernel);
 	return err;
 }
 
@@ -410,7 +410,7 @@ int smw_qp_destroy(struct ib_qp *ibqp, struct ib_udata *udata)
 	smw_cq_forget(qp->recv_cq, ibqp);
 	destroy_receive_side(qp);
 	destroy_send_side(qp);
-	smw_link_release(qp->link, SMW_OBJECT_QP);
+	smw_link_release(qp->link, SMW_OBJECT_QP, qp->is_kernel);
 	/*
 	 * modify_lock stays usable: not every kernel keeps `rdma resource` from querying
 	 * a queue pair until the core frees it.

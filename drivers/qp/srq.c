@@ -67,7 +67,7 @@ int smw_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	if ((udata && udata->outlen < sizeof(resp)) || !attr->max_wr ||
 	    attr->max_wr > SMW_MAX_SRQ_WR || attr->max_sge > SMW_MAX_SGE)
 		return -EINVAL;
-	err = smw_link_claim(link, SMW_OBJECT_SRQ, SMW_MAX_SRQ);
+	err = smw_link_claim(link, SMW_OBJECT_SRQ, !udata, SMW_MAX_SRQ);
 	if (err)
 		return err;
 	mutex_init(&srq->modify_lock);
@@ -89,7 +89,7 @@ int smw_srq_create(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 err_ring:
 	smw_ring_destroy(&srq->ring);
 err_release:
-	smw_link_release(link, SMW_OBJECT_SRQ);
+	smw_link_release(link, SMW_OBJECT_SRQ, srq->is_kernel);
 	return err;
 }
 
@@ -98,7 +98,7 @@ int smw_srq_destroy(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct smw_srq *srq = smw_srq_of(ibsrq);
 
 	smw_ring_destroy(&srq->ring);
-	smw_link_release(smw_link_of(ibsrq->device), SMW_OBJECT_SRQ);
+	smw_link_release(smw_link_of(ibsrq->device), SMW_OBJECT_SRQ, srq->is_kernel);
 	return 0;
 }
 

@@ -44,14 +44,14 @@ struct smw_ah_path {
  * struct smw_ah - an address handle
  * @ibah: what the RDMA core knows of it
  * @number: what a work request names it by, never 0; constant
- * @kind: what it counts as, SMW_OBJECT_AH or _KERNEL_AH; constant
+ * @is_kernel: a kernel consumer's; constant
  * @attr: what it was made of, for query; without references
  * @path: what senders need of it
  */
 struct smw_ah {
 	struct ib_ah ibah;
 	u32 number;
-	enum smw_object kind;
+	bool is_kernel;
 	struct rdma_ah_attr attr;
 	struct smw_ah_path *path;
 };

@@ -39,9 +39,7 @@
 #define SMW_PKEY		0xffff
 #define SMW_UDP_PORT		4791
 
-/* The RDMA core's management datagrams take one PD, QP, CQ and MR besides. */
-#define SMW_RESERVED		1
-/* The queue pair for them: number 1 of each link. */
+/* The queue pair for the RDMA core's management datagrams: number 1 of each link. */
 #define SMW_GSI_QPN		1
 /* The destination QP number of a datagram that is for a group. */
 #define SMW_QPN_MULTICAST	0xffffff
@@ -51,7 +49,7 @@
 /* Likewise, completions: with a flush error, or by one acknowledgment. */
 #define SMW_FLUSH_TURN		256
 
-/* Objects whose number is limited, by index in struct smw_link.objects. */
+/* Objects whose number is limited: those of users, and those of kernel consumers. */
 enum smw_object {
 	SMW_OBJECT_PD,
 	SMW_OBJECT_QP,
@@ -59,8 +57,7 @@ enum smw_object {
 	SMW_OBJECT_SRQ,
 	SMW_OBJECT_MR,
 	SMW_OBJECT_MW,
-	SMW_OBJECT_AH,		/* of users */
-	SMW_OBJECT_KERNEL_AH,	/* without limit: one for each message of the core's */
+	SMW_OBJECT_AH,
 	SMW_OBJECT_MCAST,
 	SMW_OBJECTS
 };
@@ -76,15 +73,15 @@ struct smw_counters {
 /**
  * struct smw_link - one RDMA device
  * @ibdev: what the RDMA core knows of it
- * @netdev: the Ethernet device; NULL once it is going. Read under RCU,
- *          written by dev/netdev.c
+ * @netdev: the Ethernet device; NULL once it is going. Read under RCU, owner: dev/
  * @held: the same device, for the reference alone; NULL once that is dropped
  * @netdev_tracker: the reference on @held, dropped with the link
  * @net: network namespace of the socket and of every route; constant
  * @keys: keys of windows and regions
  * @gsi: queue pair SMW_GSI_QPN, or NULL; written by qp/qp.c
  * @counters: per CPU
- * @objects: how many of each enum smw_object exist
+ * @objects: how many of each enum smw_object exist: [0] of users, [1] of kernel
+ *           consumers; neither keeps the other from its own
  * @up: the netdev is running, has a carrier and carries packets of at least
  *      the smallest path MTU; written by dev/netdev.c
  * @mtu: the largest path MTU that the netdev carries, bytes; likewise
@@ -111,7 +108,7 @@ struct smw_link {
 	struct smw_keytab keys;
 	struct smw_qp *gsi;
 	struct smw_counters __percpu *counters;
-	atomic_t objects[SMW_OBJECTS];
+	atomic_t objects[2][SMW_OBJECTS];
 	bool up;
 	u32 mtu;
 	bool same_host;
@@ -149,25 +146,28 @@ static inline void smw_count(struct smw_link *link, enum smw_counter counter)
  * smw_link_claim() - count one more object against its limit
  * @link: the link
  * @object: enum smw_object
+ * @is_kernel: a kernel consumer's, not a user's
  * @limit: the maximum that the device reports
  *
  * Return: 0, or -ENOMEM where the limit is reached.
  */
 static inline int smw_link_claim(struct smw_link *link, enum smw_object object,
-				 int limit)
+				 bool is_kernel, int limit)
 {
-	int count = atomic_read(&link->objects[object]);
+	atomic_t *objects = &link->objects[is_kernel][object];
+	int count = atomic_read(objects);
 
 	do {
 		if (count >= limit)
 			return -ENOMEM;
-	} while (!atomic_try_cmpxchg(&link->objects[object], &count, count + 1));
+	} while (!atomic_try_cmpxchg(objects, &count, count + 1));
 	return 0;
 }
 
-static inline void smw_link_release(struct smw_link *link, enum smw_object object)
+static inline void smw_link_release(struct smw_link *link, enum smw_object object,
+				    bool is_kernel)
 {
-	atomic_dec(&link->objects[object]);
+	atomic_dec(&link->objects[is_kernel][object]);
 }
 
 #endif /* SMW_LINK_H */
