@@ -306,7 +306,7 @@ static int make_link(struct smw_link *link, const char *name,
 		       "the netdev is going", err);
 		goto free_link;
 	}
-	err = smw_sock_get(link, NULL);
+	err = smw_sock_get(link);
 	if (err) {
 		put_net(link->net);
 		detach(link);

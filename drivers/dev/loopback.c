@@ -70,7 +70,7 @@ int smw_loopback_init(void)
 {
 	int err = register_inetaddr_notifier(&ipv4_notifier);
 
-	if (err || !IS_ENABLED(CONFIG_IPV6))
+	if (err)
 		return err;
 	err = register_inet6addr_notifier(&ipv6_notifier);
 	if (err)
@@ -80,7 +80,6 @@ int smw_loopback_init(void)
 
 void smw_loopback_exit(void)
 {
-	if (IS_ENABLED(CONFIG_IPV6))
-		unregister_inet6addr_notifier(&ipv6_notifier);
+	unregister_inet6addr_notifier(&ipv6_notifier);
 	unregister_inetaddr_notifier(&ipv4_notifier);
 }

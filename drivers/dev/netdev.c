@@ -80,7 +80,7 @@ static void netdev_gone(struct smw_link *link)
 	RCU_INIT_POINTER(link->netdev, NULL);
 	WRITE_ONCE(link->up, false);
 	smw_carrier_changed();
-	smw_mcast_follow();
+	smw_mcast_follow(link->net);
 	/* Either the creator sees the netdev gone or this sees it registered. */
 	smp_mb();
 	if (READ_ONCE(link->registered))
@@ -94,7 +94,7 @@ static int netdev_event(struct notifier_block *block, unsigned long event, void 
 
 	/* Also of a bond, or one that goes into a bridge: no netdev of a link's own. */
 	if (event == NETDEV_CHANGEUPPER || event == NETDEV_CHANGEMTU)
-		smw_mcast_follow();
+		smw_mcast_follow(dev_net(netdev));
 	link = smw_links_find(netdev);
 	if (!link)
 		return NOTIFY_DONE;
@@ -107,7 +107,9 @@ static int netdev_event(struct notifier_block *block, unsigned long event, void 
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEMTU:
 	case NETDEV_CHANGEADDR:
-		smw_netdev_refresh(link, netdev);
+		/* One that went to another namespace may come up there: not as this link's. */
+		if (rcu_access_pointer(link->netdev))
+			smw_netdev_refresh(link, netdev);
 		break;
 	}
 	smw_links_put(link);

@@ -204,13 +204,14 @@ static void follow(struct smw_member *member)
 	member->ifindex = ifindex && !join(&member->group, ifindex) ? ifindex : 0;
 }
 
-void smw_mcast_follow(void)
+void smw_mcast_follow(const struct net *net)
 {
 	struct smw_member *member;
 
 	ASSERT_RTNL();
 	list_for_each_entry(member, &attachments, attached)
-		follow(member);
+		if (member->group.link->net == net)
+			follow(member);
 }
 
 static void group_of(struct smw_group *group, const struct ib_qp *ibqp,

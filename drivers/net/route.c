@@ -101,9 +101,16 @@ static bool has_ipv6(struct net *net, int ifindex, bool around, const struct in6
 static bool leads_elsewhere(struct net *net, const struct dst_entry *dst,
 			    const struct smw_av *av)
 {
-	return !dst->error && dst->dev->ifindex != av->ifindex &&
-	       l3mdev_master_ifindex(dst->dev) != av->ifindex &&
-	       !has_ipv6(net, av->ifindex, true, &av->target);
+	struct net_device *netdev;
+	bool elsewhere;
+
+	rcu_read_lock();
+	netdev = dst_dev_rcu(dst);
+	elsewhere = !dst->error && netdev->ifindex != av->ifindex &&
+		    l3mdev_master_ifindex_rcu(netdev) != av->ifindex &&
+		    !has_ipv6(net, av->ifindex, true, &av->target);
+	rcu_read_unlock();
+	return elsewhere;
 }
 
 static struct dst_entry *find_ipv6(struct smw_link *link, const struct smw_av *av,

@@ -89,7 +89,7 @@ static int open_sockets(struct net *net, struct smw_sock_net *socks)
 	return 0;
 }
 
-int smw_sock_get(struct smw_link *link, struct netlink_ext_ack *extack)
+int smw_sock_get(struct smw_link *link)
 {
 	struct smw_sock_net *socks = net_generic(link->net, sock_net_id);
 	int err = 0;
@@ -100,14 +100,11 @@ int smw_sock_get(struct smw_link *link, struct netlink_ext_ack *extack)
 	if (!err)
 		list_add_tail_rcu(&link->sock_node, &socks->links);
 	mutex_unlock(&socks->lock);
-	if (err == -EADDRINUSE) {
-		NL_SET_ERR_MSG(extack, "UDP port 4791 is taken in this network namespace");
+	if (err == -EADDRINUSE)
 		pr_err("UDP port %d is taken in this network namespace (by rdma_rxe?)\n",
 		       SMW_UDP_PORT);
-	} else if (err) {
-		NL_SET_ERR_MSG(extack, "UDP port 4791 cannot be opened");
+	else if (err)
 		pr_err("UDP port %d cannot be opened: error %d\n", SMW_UDP_PORT, err);
-	}
 	return err;
 }
 
@@ -124,6 +121,8 @@ void smw_sock_put(struct smw_link *link)
 	mutex_unlock(&socks->lock);
 	/* No packet counts on this link any more. */
 	synchronize_rcu();
+	/* No address handle's route is left, which the namespace must not go before. */
+	rcu_barrier();
 }
 
 void smw_sock_count(struct net *net, enum smw_counter counter)
@@ -202,16 +201,13 @@ struct smw_link *smw_sock_link(struct net *net, int ifindex, struct smw_link *af
 
 struct smw_link *smw_sock_find(struct net *net, const struct in6_addr *address, int ifindex)
 {
-	const struct net_device *netdev = dev_get_by_index_rcu(net, ifindex);
 	struct smw_sock_net *socks = net_generic(net, sock_net_id);
 	struct smw_link *link, *other = NULL;
 
 	list_for_each_entry_rcu(link, &socks->links, sock_node) {
-		if (!smw_gid_exists(link, address, ifindex))
-			continue;
-		if (is_on(link, netdev))
+		if (smw_gid_lives(link, address, ifindex))
 			return link;
-		if (!other || smw_gid_lives(link, address, ifindex))
+		if (!other && smw_gid_exists(link, address, ifindex))
 			other = link;
 	}
 	return other;

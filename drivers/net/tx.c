@@ -128,7 +128,6 @@ static void transmit(struct smw_link *link, const struct smw_av *av, struct sk_b
 	else
 		push_ipv6(skb, av);
 	put_icrc(skb, av, bth);
-	skb->ip_summed = CHECKSUM_NONE;
 	smw_count(link, SMW_COUNT_SENT_PACKETS);
 	if (av->ipv4)
 		ip_local_out(link->net, NULL, skb);

@@ -100,8 +100,8 @@ bool smw_carrier_send_datagram(struct smw_link *link, struct smw_ah_path *path,
 			       struct smw_packet *packet, struct smw_cursor *payload);
 
 /*
- * A GID, address or netdev changed: every direct path and every address handle's
- * route is looked at again.
+ * A GID, address or netdev changed: every direct path and every route is looked at
+ * again.
  */
 void smw_carrier_changed(void);
 

@@ -26,9 +26,11 @@ u32 smw_mcast_members(struct smw_link *link, const struct in6_addr *mgid, u32 *q
  * smw_mcast_follow() - netdevs went, or into or out of bonds and bridges, or lost a
  *                      family by their MTU, or have it again
  *
+ * @net: their namespace
+ *
  * Groups are joined where their links hear now. Context: under RTNL.
  */
-void smw_mcast_follow(void);
+void smw_mcast_follow(const struct net *net);
 
 /* The RDMA core's operations on multicast groups. */
 int smw_mcast_attach(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);

@@ -30,7 +30,7 @@ struct net_device *smw_netdev_get(struct ib_device *ibdev, u32 port);
 enum ib_mtu smw_netdev_mtu(const struct net_device *netdev);
 
 /**
- * smw_netdev_refresh() - bring link->up in line with the netdev
+ * smw_netdev_refresh() - bring link->up and link->mtu in line with the netdev
  * @link: the link
  * @netdev: its netdev
  *

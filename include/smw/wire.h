@@ -7,7 +7,6 @@
 #define SMW_WIRE_H
 
 #include <linux/ipv6.h>
-#include <linux/netlink.h>
 #include <linux/udp.h>
 #include <net/sock.h>
 #include <smw/packet.h>
@@ -21,14 +20,13 @@
 /**
  * smw_sock_get() - have the UDP port of a link's namespace open
  * @link: the link; goes into the namespace's list
- * @extack: gets one clear line on failure
  *
  * The first link of a namespace opens the IPv4 and IPv6 sockets, the last
- * closes them. Context: may sleep.
+ * closes them. A failure is told in the log. Context: may sleep.
  *
  * Return: 0 or a negative errno (-EADDRINUSE where the port is taken).
  */
-int smw_sock_get(struct smw_link *link, struct netlink_ext_ack *extack);
+int smw_sock_get(struct smw_link *link);
 
 /**
  * smw_sock_put() - the reverse of smw_sock_get()
@@ -74,8 +72,10 @@ struct smw_link *smw_sock_link(struct net *net, int ifindex, struct smw_link *af
  * smw_sock_find() - the link of a namespace that has an address
  * @net: the namespace
  * @address: the address, an IPv4 one mapped into IPv6
- * @ifindex: the netdev that the packet came in by; of links that have the address the
- *           one on that netdev, or else one that has it there
+ * @ifindex: the netdev that the packet came in by
+ *
+ * Of links that have the address on that netdev it is the oldest, as the connection
+ * manager chooses when a program names an address; without one, the oldest in that VRF.
  *
  * Context: under rcu_read_lock().
  *

@@ -172,6 +172,29 @@ macvlan() {
 	in_far ip addr del 10.79.4.2/24 dev remote
 }
 
+# A server has its address by the older of two links, and still when it was there before
+# the other.
+macvlan_server() {
+	local listens=cm_listening
+	ip link add mac0 link near type macvlan mode bridge
+	macvlan_address
+	until_true 10 has_gid smw1 10.79.4.1
+	# The netdev below would answer ARP too, and get the packets.
+	in_far ip neigh replace 10.79.4.1 lladdr "$(cat /sys/class/net/mac0/address)" dev remote
+	new_port
+	serve rping -s -C 1 -a 10.79.4.1 -p "$port"
+	add smw5 mac0
+	until_true 10 has_gid smw5 10.79.4.1
+	with_client_in far call rping -c -C 1 -a 10.79.4.1 -p "$port"
+	with_client_in far rping_pair 1 -a 10.79.4.1 -- -a 10.79.4.1
+	with_server_in far rping_pair 1 -a 10.79.4.2 -- -a 10.79.4.2 -I 10.79.4.1
+	moves smw5 10.79.4.1 smw2 10.79.4.2
+	ip link delete mac0
+	until_true 10 link_gone smw5
+	in_far ip neigh del 10.79.4.1 dev remote
+	in_far ip addr del 10.79.4.2/24 dev remote
+}
+
 # As a container has it: the namespace's link is on the macvlan.
 macvlan_elsewhere() {
 	local ends
@@ -526,6 +549,7 @@ case_of 'VLAN: in another namespace' vlan_elsewhere
 case_of 'VLAN: deleted while in use' vlan_goes
 if modprobe macvlan 2>/dev/null; then
 	case_of 'macvlan' macvlan
+	case_of 'macvlan: a server, and a second link' macvlan_server
 	case_of 'macvlan in another namespace, with a link of its own' macvlan_elsewhere
 else
 	skip 'macvlan' 'this kernel has none'
