@@ -305,6 +305,72 @@ static void local_key(long arg)
 	qp_close(&e);
 }
 
+/*
+ * What cannot be read is not sent, and so does not ask for the acknowledgment of what was
+ * sent before it. That completes all the same, with no retry used, nor a timer needed.
+ */
+static const struct last_row {
+	enum qp_op op;
+	size_t good;		/* requests before it */
+	bool half;		/* its first packets can be read, and are sent */
+} last_rows[] = {
+	{ QP_SEND, 1, false }, { QP_SEND, 5, false }, { QP_SEND, 40, false },
+	{ QP_SEND, 1, true },
+	{ QP_WRITE, 1, false }, { QP_WRITE, 5, false }, { QP_WRITE, 40, false },
+	{ QP_WRITE, 1, true },
+};
+
+#define LAST_MAX	41
+#define LAST_LEN	64	/* of each, but for half a one */
+#define LAST_HALF_LEN	3000	/* some packets */
+
+/* @sge: room for two elements of the last request. */
+static void build_last(struct qp_env *e, const struct last_row *row, struct rdma_wr *w,
+		       struct ibv_sge *sge)
+{
+	for (size_t i = 0; i <= row->good; i++) {
+		uint32_t len = row->half && i == row->good ? LAST_HALF_LEN : LAST_LEN;
+		size_t off = i * LAST_LEN;
+
+		qp_build(e, &w[i], row->op, off, len);
+		if (qp_takes_recv(row->op))
+			rdma_recv(&e->b, i, e->bbuf.addr + off, len, e->bbuf.mr->lkey);
+	}
+	w += row->good;
+	sge[0] = w->sge;
+	sge[1] = w->sge;
+	sge[0].length = row->half ? LAST_HALF_LEN - 1 : 0;
+	sge[1].length -= sge[0].length;
+	sge[1].lkey ^= 1;
+	w->wr.sg_list = sge;
+	w->wr.num_sge = 2;
+}
+
+static void local_key_last(long arg)
+{
+	const struct last_row *row = &last_rows[arg & 15];
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_wr w[LAST_MAX];
+	struct ibv_sge sge[2];
+	struct qp_env e;
+
+	conf.timeout = (uint8_t)(arg >> 4);
+	conf.retry_cnt = 0;
+	qp_open(&e, &conf, LEN);
+	qp_fill(&e);
+	build_last(&e, row, w, sge);
+	rdma_post(&e.a, rdma_wr_chain(w, row->good + 1));
+	for (size_t i = 0; i < row->good; i++)
+		qp_expect(e.a.scq, w[i].wr.wr_id, IBV_WC_SUCCESS, "a good request");
+	qp_expect(e.a.scq, w[row->good].wr.wr_id, IBV_WC_LOC_PROT_ERR, "the last one");
+	expect_err_state(e.a.qp, "the requester");
+	if (!row->half)
+		qp_expect_moved(&e, row->op, 0, row->good * LAST_LEN);
+	rdma_reconnect(&e.a, &e.b);
+	qp_expect_works(&e);
+	qp_close(&e);
+}
+
 /* --- flush --- */
 
 #define FLUSH_MAX 700	/* some turns of a driver that flushes in turns */
@@ -460,6 +526,12 @@ void qp_error_cases(void)
 			ktap_add("LOC_PROT_ERR", local_key, op | 3 << 4, 0,
 				 "error.local-%s-readonly", qp_op_name[op]);
 	}
+	for (long i = 0; i < (long)ARRAY_SIZE(last_rows); i++)
+		for (long timeout = 0; timeout <= 17; timeout += 17)
+			ktap_add("what is not sent asks for nothing", local_key_last,
+				 i | timeout << 4, 0, "error.local-%s-last-of-%zu%s-timeout-%ld",
+				 qp_op_name[last_rows[i].op], last_rows[i].good + 1,
+				 last_rows[i].half ? "-half" : "", timeout);
 	ktap_add("flush of both queues", flush, 8, 0, "error.flush");
 	ktap_add("flush of both queues", flush, FLUSH_MAX, 0, "error.flush-many");
 	ktap_add("flush of receives", flush_unasked, 0, 0,

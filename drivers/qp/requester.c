@@ -309,14 +309,14 @@ static void transmit_wire(struct smw_qp *qp, struct smw_send *send)
 	fill_packet(qp, send, chunk, &packet);
 	packet.ack_request = !smw_qp_is_unreliable(qp) &&
 			     wants_ack(qp, packet.op->flags & SMW_OP_END);
-	if (packet.ack_request)
-		req->unacked = 0;
 	payload_cursor(qp, send, &payload);
 	if (!smw_carrier_send(qp, SMW_ROUTE_REQUESTER, &packet,
 			      packet.payload_len ? &payload : NULL)) {
 		send->fault = payload.fault;
 		return;
 	}
+	if (packet.ack_request)
+		req->unacked = 0;
 	sent(qp, send, chunk, 1);
 	smw_work_arm_retransmit(qp);
 }
