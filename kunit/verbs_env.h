@@ -28,6 +28,7 @@
  * @running: completion handlers running now
  * @overlapped: two ran at once
  * @echo: messages that the handler still has to send back
+ * @seen: state of @qp that the handler found
  */
 struct verbs_end {
 	struct ib_cq *cq;
@@ -39,6 +40,7 @@ struct verbs_end {
 	atomic_t running;
 	bool overlapped;
 	u32 echo;
+	enum ib_qp_state seen;
 };
 
 /**

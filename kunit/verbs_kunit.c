@@ -447,6 +447,63 @@ static void verbs__flush(struct kunit *test)
 	}
 }
 
+static void note_state(struct ib_cq *cq, void *context)
+{
+	struct verbs_end *end = context;
+
+	end->seen = smw_qp_state(smw_qp_of(end->qp));
+	atomic_inc(&end->called);
+}
+
+/* The next completion's handler is to look which state it finds. */
+static void note_next_state(struct verbs_end *end)
+{
+	end->cq->comp_handler = note_state;
+	ib_req_notify_cq(end->cq, IB_CQ_NEXT_COMP);
+}
+
+/* Who sees an error's completion finds the state that the error leads to. */
+static void expect_error(struct kunit *test, struct verbs_end *end, enum ib_wc_status status,
+			 enum ib_qp_state state)
+{
+	unsigned long deadline = jiffies + DEADLINE;
+	struct ib_wc wc = verbs_expect_wc(test, end);
+
+	KUNIT_EXPECT_EQ(test, wc.status, status);
+	while (!atomic_read(&end->called) && time_before(jiffies, deadline))
+		usleep_range(50, 200);
+	KUNIT_EXPECT_EQ(test, atomic_read(&end->called), 1);
+	KUNIT_EXPECT_EQ(test, end->seen, state);
+}
+
+/* A message too long for its receive is an error on both sides. */
+static void too_long(struct kunit *test)
+{
+	struct verbs_end *ends = verbs_ends_make(test);
+	struct ib_sge sge = verbs_sge(test, &ends[1], 8);
+	struct ib_recv_wr receive = { .sg_list = &sge, .num_sge = 1 };
+
+	note_next_state(&ends[0]);
+	note_next_state(&ends[1]);
+	KUNIT_ASSERT_EQ(test, 0, ib_post_recv(ends[1].qp, &receive, NULL));
+	KUNIT_ASSERT_EQ(test, 0, post_send(test, &ends[0], 0, MESSAGE_LENGTH));
+	expect_error(test, &ends[0], IB_WC_REM_INV_REQ_ERR, IB_QPS_ERR);
+	expect_error(test, &ends[1], IB_WC_LOC_LEN_ERR, IB_QPS_ERR);
+}
+
+static void verbs__error_after_state(struct kunit *test)
+{
+	too_long(test);
+}
+
+static void verbs__error_after_state_by_packets(struct kunit *test)
+{
+	struct verbs_world *world = test->priv;
+
+	smw_link_of(world->device)->same_host = false;
+	too_long(test);
+}
+
 /* Completions of a queue pair that is gone are not polled any more. */
 static void verbs__destroy_forgets(struct kunit *test)
 {
@@ -625,9 +682,9 @@ static void verbs__datagram_error(struct kunit *test)
 	struct ib_ah *ah = ah_make(test);
 	struct ib_wc wc;
 
+	note_next_state(&ends[0]);
 	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_RDMA_WRITE, ah));
-	wc = verbs_expect_wc(test, &ends[0]);
-	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_QP_OP_ERR);
+	expect_error(test, &ends[0], IB_WC_LOC_QP_OP_ERR, IB_QPS_SQE);
 	KUNIT_EXPECT_EQ(test, 0, post_datagram(test, ends, IB_WR_SEND, ah));
 	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_WR_FLUSH_ERR);
@@ -737,6 +794,8 @@ static struct kunit_case verbs_cases[] = {
 	KUNIT_CASE(verbs__bad_requests),
 	KUNIT_CASE(verbs__states),
 	KUNIT_CASE(verbs__flush),
+	KUNIT_CASE(verbs__error_after_state),
+	KUNIT_CASE(verbs__error_after_state_by_packets),
 	KUNIT_CASE(verbs__destroy_forgets),
 	KUNIT_CASE(verbs__destroy_forgets_many),
 	KUNIT_CASE(verbs__datagram),

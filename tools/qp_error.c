@@ -371,6 +371,47 @@ static void local_key_last(long arg)
 	qp_close(&e);
 }
 
+/* --- errors whose completion is lost --- */
+
+/* The only place in @cq is taken, by a message that nobody polls. */
+static void fill_cq(struct qp_env *e, struct ibv_cq *cq)
+{
+	struct rdma_wr w;
+
+	rdma_recv(&e->b, 1, e->bbuf.addr, 64, e->bbuf.mr->lkey);
+	qp_build(e, &w, QP_SEND, 0, 64);
+	rdma_post(&e->a, rdma_wr_chain(&w, 1));
+	if (cq == e->a.scq)
+		qp_expect(e->b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	else
+		qp_expect(e->a.scq, w.wr.wr_id, IBV_WC_SUCCESS, "the send");
+}
+
+/* No completion tells why the queue pair is in ERR, so an event does. */
+static void lost(long at_receiver)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_end *end;
+	struct ibv_cq *cq;
+	struct rdma_wr w;
+	struct qp_env e;
+
+	conf.cqe = 1;
+	qp_open(&e, &conf, LEN);
+	end = at_receiver ? &e.b : &e.a;
+	cq = at_receiver ? e.b.rcq : e.a.scq;
+	if (cq->cqe > 1)
+		ktap_skip("the smallest CQ has %d entries", cq->cqe);
+	fill_cq(&e, cq);
+	rdma_recv(&e.b, 2, e.bbuf.addr, 64, e.bbuf.mr->lkey);
+	qp_build(&e, &w, QP_SEND, 0, 65);
+	rdma_post(&e.a, rdma_wr_chain(&w, 1));
+	check(rdma_wait_event(&e.dev, IBV_EVENT_QP_FATAL, end->qp, RDMA_WAIT_MS),
+	      "IBV_EVENT_QP_FATAL comes");
+	expect_err_state(end->qp, "the queue pair");
+	qp_close(&e);
+}
+
 /* --- flush --- */
 
 #define FLUSH_MAX 700	/* some turns of a driver that flushes in turns */
@@ -532,6 +573,8 @@ void qp_error_cases(void)
 				 i | timeout << 4, 0, "error.local-%s-last-of-%zu%s-timeout-%ld",
 				 qp_op_name[last_rows[i].op], last_rows[i].good + 1,
 				 last_rows[i].half ? "-half" : "", timeout);
+	ktap_add("IBV_EVENT_QP_FATAL", lost, false, 0, "error.lost-at-sender");
+	ktap_add("IBV_EVENT_QP_FATAL", lost, true, 0, "error.lost-at-receiver");
 	ktap_add("flush of both queues", flush, 8, 0, "error.flush");
 	ktap_add("flush of both queues", flush, FLUSH_MAX, 0, "error.flush-many");
 	ktap_add("flush of receives", flush_unasked, 0, 0,

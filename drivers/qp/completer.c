@@ -47,7 +47,7 @@ static void post_completion(struct smw_qp *qp, const struct smw_send *send,
 	if (!status && smw_send_is_rd_atomic(send))
 		wc.byte_len = send->length;
 	if (!smw_cq_post(qp->send_cq, &qp->ibqp, &wc, status))
-		smw_qp_lost_completion(qp);
+		smw_qp_lost_completion(qp, status);
 }
 
 static void complete_oldest(struct smw_qp *qp, enum ib_wc_status status)
@@ -82,12 +82,17 @@ void smw_completer_flush_one(struct smw_qp *qp)
 void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status)
 {
 	struct smw_requester *req = &qp->requester;
+	/* The first error counts; what comes after it is flushed. */
+	bool first = !smw_requester_flushes(qp);
 
 	req->reading = false;
-	/* The first error counts; what comes after it is flushed. */
-	if (!smw_requester_flushes(qp) && req->ring.index != req->fetched)
-		complete_oldest(qp, status);
+	/*
+	 * Who sees the completion finds the state that it tells of, and may leave it. No
+	 * flush comes before it, for whoever flushes waits for the lock.
+	 */
 	smw_qp_fail_send(qp);
+	if (first && req->ring.index != req->fetched)
+		complete_oldest(qp, status);
 }
 
 static bool is_complete(const struct smw_requester *req, const struct smw_send *send)

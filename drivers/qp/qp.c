@@ -115,9 +115,12 @@ void smw_qp_fail_send(struct smw_qp *qp)
 	fail_to(qp, smw_qp_is_datagram(qp) ? IB_QPS_SQE : IB_QPS_ERR);
 }
 
-void smw_qp_lost_completion(struct smw_qp *qp)
+void smw_qp_lost_completion(struct smw_qp *qp, enum ib_wc_status status)
 {
-	if (smw_qp_fail(qp))
+	/* It was to tell why the queue pair is in ERR. */
+	bool first_error = status != IB_WC_SUCCESS && status != IB_WC_WR_FLUSH_ERR;
+
+	if (smw_qp_fail(qp) || first_error)
 		smw_qp_event(qp, IB_EVENT_QP_FATAL);
 }
 

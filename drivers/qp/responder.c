@@ -61,7 +61,7 @@ static void complete_receive(struct smw_qp *qp, const struct smw_packet *packet,
 	rsp->have_receive = false;
 	if (!smw_cq_post(qp->recv_cq, &qp->ibqp, &wc,
 			 status || (packet && packet->solicited)))
-		smw_qp_lost_completion(qp);
+		smw_qp_lost_completion(qp, status);
 }
 
 static void raise_event(struct smw_qp *qp, u8 event)
@@ -78,13 +78,16 @@ static void raise_event(struct smw_qp *qp, u8 event)
 	}
 }
 
-/* An error that ends the connection: complete, tell, and go to ERR. */
+/*
+ * An error that ends the connection: go to ERR, complete, and tell. Who sees the
+ * completion finds the state; no flush comes before it, for that takes the lock.
+ */
 static void fail(struct smw_qp *qp, const struct smw_packet *packet,
 		 const struct smw_reason_info *info)
 {
+	smw_qp_fail(qp);
 	if (info->recv_status && qp->responder.have_receive)
 		complete_receive(qp, packet, info->recv_status);
-	smw_qp_fail(qp);
 	raise_event(qp, info->event);
 }
 

@@ -466,9 +466,12 @@ void smw_qp_fail_send(struct smw_qp *qp);
 
 /**
  * smw_qp_lost_completion() - a completion found its queue full
- * @qp: the queue pair; goes to ERR with IB_EVENT_QP_FATAL, once
+ * @qp: the queue pair; goes to ERR
+ * @status: status of the completion
+ *
+ * IB_EVENT_QP_FATAL says so, unless it was there already and another completion told why.
  */
-void smw_qp_lost_completion(struct smw_qp *qp);
+void smw_qp_lost_completion(struct smw_qp *qp, enum ib_wc_status status);
 
 /**
  * smw_qp_event() - raise an affiliated asynchronous event
