@@ -227,6 +227,69 @@ static void rnr_idle(long arg)
 	qp_close(&e);
 }
 
+#define HALF_LEN	65536
+#define HALF_THERE	5120	/* some whole packets */
+
+/* A queue pair that says it is a, to send b what is next: b answers a. */
+static void connect_as_a(struct rdma_end *end, struct qp_env *e)
+{
+	rdma_end_create(end, &e->dev, e->a.pd, &e->a.conf);
+	check_errno(rdma_to_init(end), 0, "to INIT");
+	check_errno(rdma_to_rtr(end, e->b.qp->qp_num, e->b.conf.psn), 0, "to RTR");
+	check_errno(rdma_to_rts(end), 0, "to RTS");
+}
+
+/* The first packets of a's message, and no more: what is behind them cannot be read. */
+static void send_half(struct qp_env *e, enum qp_op op, struct rdma_end *end)
+{
+	const uint8_t *last = e->bbuf.addr + HALF_THERE - 1;
+	uint64_t until = rdma_now_us() + 1000ULL * RDMA_WAIT_MS * rdma_scale;
+	struct ibv_sge sge[2];
+	struct rdma_wr w;
+
+	qp_build(e, &w, op, 0, HALF_LEN);
+	sge[0] = w.sge;
+	sge[1] = w.sge;
+	sge[0].length = HALF_THERE;
+	sge[1].length -= HALF_THERE;
+	sge[1].lkey ^= 1;
+	w.wr.sg_list = sge;
+	w.wr.num_sge = 2;
+	rdma_post(end, rdma_wr_chain(&w, 1));
+	qp_expect(end->scq, w.wr.wr_id, IBV_WC_LOC_PROT_ERR, "half a message");
+	while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != e->abuf.addr[HALF_THERE - 1])
+		check(rdma_now_us() < until, "half a message is at b");
+}
+
+/*
+ * b has the first packets of a message, but a does not know. It sends all of them, and
+ * what b lacks arrives without a timer's help. Here a third queue pair sent what b has, by
+ * packets, since b is not its peer.
+ */
+static void half_there(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	enum qp_op op = (enum qp_op)arg;
+	struct rdma_end c;
+	struct rdma_wr w;
+	struct qp_env e;
+
+	conf.timeout = 0;
+	qp_open(&e, &conf, HALF_LEN);
+	qp_fill(&e);
+	connect_as_a(&c, &e);
+	if (qp_takes_recv(op))
+		rdma_recv(&e.b, 1, e.bbuf.addr, HALF_LEN, e.bbuf.mr->lkey);
+	send_half(&e, op, &c);
+	qp_build(&e, &w, op, 0, HALF_LEN);
+	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS, "the message");
+	if (qp_takes_recv(op))
+		qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	qp_expect_moved(&e, op, 0, HALF_LEN);
+	rdma_end_destroy(&c);
+	qp_close(&e);
+}
+
 void qp_retry_cases(void)
 {
 	static const struct {
@@ -258,4 +321,6 @@ void qp_retry_cases(void)
 			 "retry.timeout-%ld", timeout);
 	ktap_add("nothing in flight, no timer", rnr_idle, 0, 30, "retry.rnr-idle");
 	ktap_add("a late peer is found", late_peer, 0, 0, "retry.late-peer");
+	ktap_add("what is there is skipped", half_there, QP_SEND, 0, "retry.half-send");
+	ktap_add("what is there is skipped", half_there, QP_WRITE, 0, "retry.half-write");
 }

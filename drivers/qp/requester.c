@@ -363,11 +363,18 @@ static bool exchange_local(struct smw_qp *peer, const struct smw_packet *packet,
 static void answered(struct smw_qp *qp, const struct smw_response *response)
 {
 	struct smw_requester *req = &qp->requester;
+	u32 una = req->una;
 
 	if (response->kind == SMW_RESPONSE_READ)
 		req->reading = true;
 	else if (response->kind != SMW_RESPONSE_NONE)
 		smw_completer_response(qp, response);
+	/*
+	 * The run began with what had come by packets before, whose acknowledgment was
+	 * lost: that is what was answered. Nobody carries the rest.
+	 */
+	if (req->una != una && in_flight(req))
+		smw_requester_rewind(qp);
 	if (in_flight(req) && !req->reading)
 		smw_work_arm_retransmit(qp);
 }
