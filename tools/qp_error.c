@@ -371,6 +371,21 @@ static void local_key_last(long arg)
 	qp_close(&e);
 }
 
+/* What is wrong with the request itself counts first: a READ may have no place either. */
+static void too_long(long rd_atomic)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_wr w;
+	struct qp_env e;
+
+	conf.rd_atomic = (uint8_t)rd_atomic;
+	qp_open(&e, &conf, LEN);
+	qp_fill(&e);
+	qp_build(&e, &w, QP_READ, 0, (1u << 31) + 1);
+	expect_failure(&e, &w, IBV_WC_LOC_LEN_ERR, "the READ");
+	expect_harmless(&e);
+}
+
 /* --- errors whose completion is lost --- */
 
 /* The only place in @cq is taken, by a message that nobody polls. */
@@ -573,6 +588,8 @@ void qp_error_cases(void)
 				 i | timeout << 4, 0, "error.local-%s-last-of-%zu%s-timeout-%ld",
 				 qp_op_name[last_rows[i].op], last_rows[i].good + 1,
 				 last_rows[i].half ? "-half" : "", timeout);
+	ktap_add("LOC_LEN_ERR", too_long, 1, 0, "error.read-too-long");
+	ktap_add("LOC_LEN_ERR", too_long, 0, 0, "error.read-too-long-no-place");
 	ktap_add("IBV_EVENT_QP_FATAL", lost, false, 0, "error.lost-at-sender");
 	ktap_add("IBV_EVENT_QP_FATAL", lost, true, 0, "error.lost-at-receiver");
 	ktap_add("flush of both queues", flush, 8, 0, "error.flush");

@@ -523,7 +523,7 @@ static bool step(struct smw_qp *qp, u32 *budget)
 	send = current_request(qp);
 	if (!send)
 		return false;
-	if (never_allowed(qp, send))
+	if (!send->fault && never_allowed(qp, send))
 		send->fault = SMW_WQE_RD_ATOMIC;
 	if (send->fault)
 		return settle_fault(qp, send);
