@@ -138,14 +138,14 @@ int smw_ring_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
 	struct smw_ring_memory *memory;
-	int err = -EINVAL;
+	int err;
 
+	/* The core has the ring mapped as a whole, and shared. */
 	entry = rdma_user_mmap_entry_get(uctx, vma);
 	if (!entry)
 		return -EINVAL;
 	memory = container_of(entry, struct smw_ring_memory, rdma);
-	if (vma->vm_end - vma->vm_start <= entry->npages * PAGE_SIZE)
-		err = map_pages(vma, memory->buf);
+	err = map_pages(vma, memory->buf);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }
