@@ -64,10 +64,17 @@ static int mr_map_blocks(struct smw_mr *mr, u64 start)
 	return 0;
 }
 
+static int mr_check_access(int access)
+{
+	return access & ~(MR_ACCESS | MR_ACCESS_HINTS) ? -EOPNOTSUPP : 0;
+}
+
 static int mr_check(u64 length, u64 iova, int access)
 {
-	if (access & ~(MR_ACCESS | MR_ACCESS_HINTS))
-		return -EOPNOTSUPP;
+	int err = mr_check_access(access);
+
+	if (err)
+		return err;
 	if (!length || length > SMW_MAX_MR_SIZE)
 		return -EINVAL;
 	/* The last byte must have an address. */
@@ -388,7 +395,7 @@ EXPORT_SYMBOL_IF_KUNIT(smw_mr_dereg);
 /* Rights alone: the pages stay, and so does what addresses mean. */
 static int mr_check_rights(const struct smw_mr *mr, int access)
 {
-	int err = mr_check(mr->length, mr->iova, access);
+	int err = mr_check_access(access);
 
 	if (err)
 		return err;
