@@ -49,7 +49,7 @@ bool smw_completer_read(struct smw_qp *qp, const struct smw_read_response *respo
 
 /**
  * smw_completer_fail() - complete the oldest send with an error
- * @qp: the queue pair, goes to ERR; requester.lock held
+ * @qp: the queue pair; goes to ERR, UD to SQE. requester.lock held
  * @status: enum ib_wc_status
  */
 void smw_completer_fail(struct smw_qp *qp, enum ib_wc_status status);

@@ -48,7 +48,7 @@ struct smw_window_owner {
  * @dead: being deallocated; under @lock
  * @key: current rkey
  * @alloc_key: rkey that allocation returned, constant
- * @rights: SMW_REMOTE_* granted, plus SMW_ZERO_BASED
+ * @rights: SMW_REMOTE_* and SMW_FLUSH_* granted, plus SMW_ZERO_BASED
  * @start: first byte as the peer addresses it: 0 where zero based
  * @length: bytes
  * @offset: bytes from the region's first byte to the window's

@@ -46,7 +46,7 @@ bool smw_requester_flush(struct smw_qp *qp);
 void smw_requester_discard(struct smw_qp *qp);
 
 /**
- * smw_requester_reset() - forget everything but the ring
+ * smw_requester_reset() - empty the send queue and forget what it was doing
  * @qp: a queue pair; requester.lock held
  */
 void smw_requester_reset(struct smw_qp *qp);

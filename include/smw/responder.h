@@ -115,7 +115,7 @@ bool smw_responder_read(struct smw_qp *qp, const struct smw_rd_atomic *read,
 bool smw_responder_flush(struct smw_qp *qp);
 
 /**
- * smw_responder_reset() - forget everything but the rings
+ * smw_responder_reset() - empty the receive queue, unless it is shared, and forget the rest
  * @qp: a queue pair; responder.lock held
  */
 void smw_responder_reset(struct smw_qp *qp);
