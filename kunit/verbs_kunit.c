@@ -161,9 +161,22 @@ static void verbs__local_key_is_local(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_REM_ACCESS_ERR);
 }
 
+static u64 dropped(struct verbs_world *world)
+{
+	struct smw_link *link = smw_link_of(world->device);
+	u64 total = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		total += per_cpu_ptr(link->counters, cpu)->value[SMW_COUNT_DROPPED];
+	return total;
+}
+
+/* What the sender cannot read is no packet, and so none that the peer drops. */
 static void verbs__other_domain(struct kunit *test)
 {
 	struct verbs_world *world = test->priv;
+	u64 before = dropped(world);
 	struct verbs_end *ends = verbs_ends_make(test);
 	struct ib_pd *pd = ib_alloc_pd(world->device, 0);
 	struct ib_sge sge = verbs_sge(test, &ends[0], 8);
@@ -176,6 +189,7 @@ static void verbs__other_domain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ib_post_send(ends[0].qp, &wr, NULL));
 	wc = verbs_expect_wc(test, &ends[0]);
 	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, dropped(world), before);
 	ib_dealloc_pd(pd);
 }
 

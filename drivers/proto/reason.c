@@ -105,8 +105,10 @@ static const struct smw_reason_info smw_reasons[] = {
 		"no-resource", "duplicate READ or atomic is no longer remembered",
 		DROPPED,
 	},
-	[SMW_DROP_UNEXPECTED] = {
-		"unexpected", "no request waits for this response", DROPPED,
+	/* It is the sender's fault, and completes its request. */
+	[SMW_DROP_UNSENT] = {
+		"unsent", "sender on this host could not read its own payload",
+		UNCOUNTED,
 	},
 
 	[SMW_DUPLICATE] = {

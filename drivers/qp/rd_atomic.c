@@ -169,7 +169,7 @@ static enum smw_reason receive_atomic_write(struct smw_qp *qp,
 		smp_store_release(target, value);
 	smw_access_end();
 	if (payload->fault)
-		return SMW_DROP_UNEXPECTED;
+		return SMW_DROP_UNSENT;
 	entry = remember(qp, packet, 1);
 	answer_empty(entry, response);
 	return SMW_OK;

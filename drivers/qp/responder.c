@@ -219,7 +219,7 @@ static enum smw_reason place_in_receive(struct smw_qp *qp, const struct smw_pack
 		return SMW_RECV_PROTECTION;
 	/* The sender's own memory failed: it never sent this. */
 	if (payload->fault)
-		return SMW_DROP_UNEXPECTED;
+		return SMW_DROP_UNSENT;
 	rsp->offset += bytes;
 	return SMW_OK;
 }
@@ -315,7 +315,7 @@ static enum smw_reason place_in_target(struct smw_qp *qp, u32 judged, u32 bytes,
 	smw_cursor_release(&target);
 	smw_cursor_release(payload);
 	if (payload->fault)
-		return SMW_DROP_UNEXPECTED;
+		return SMW_DROP_UNSENT;
 	rsp->offset += bytes;
 	return SMW_OK;
 }

@@ -22,7 +22,7 @@ enum smw_reason {
 	SMW_DROP_PKEY,
 	SMW_DROP_STATE,		/* the QP's state takes no such packet */
 	SMW_DROP_NO_RESOURCE,	/* duplicate READ or atomic no longer remembered */
-	SMW_DROP_UNEXPECTED,	/* a response that nothing waits for */
+	SMW_DROP_UNSENT,	/* no packet: the direct path's sender could not read it */
 
 	/* A request's place in the stream. */
 	SMW_DUPLICATE,
