@@ -75,7 +75,8 @@ int smw_keytab_insert(struct smw_keytab *tab, struct smw_key_entry *entry,
 		err = -ENOSPC;
 	}
 	mutex_unlock(&tab->lock);
-	return err;
+	/* It has to grow while it grows, and cannot: that is for want of memory too. */
+	return err == -EBUSY ? -ENOMEM : err;
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_keytab_insert);
 
