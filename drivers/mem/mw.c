@@ -386,10 +386,14 @@ void smw_access_end(void)
 }
 EXPORT_SYMBOL_IF_KUNIT(smw_access_end);
 
+/* The window has its index, and so can be found. Only with its key can it be bound. */
 static void window_publish(struct smw_link *link, struct smw_window *window)
 {
+	spin_lock_bh(&window->lock);
 	window->alloc_key = smw_key_compose(window->entry.index, get_random_u32());
 	WRITE_ONCE(window->key, window->alloc_key);
+	window->dead = false;
+	spin_unlock_bh(&window->lock);
 	spin_lock(&link->windows_lock);
 	list_add_tail(&window->link_node, &link->windows);
 	spin_unlock(&link->windows_lock);
@@ -418,6 +422,7 @@ int smw_mw_alloc(struct ib_mw *ibmw, struct ib_udata *udata)
 		goto err_free;
 	}
 	spin_lock_init(&window->lock);
+	window->dead = true;
 	window->pd = ibmw->pd;
 	window->type = ibmw->type == IB_MW_TYPE_1 ? SMW_WINDOW_TYPE_1 : SMW_WINDOW_TYPE_2;
 	err = smw_keytab_insert(&link->keys, &window->entry, SMW_KEY_WINDOW);

@@ -45,7 +45,7 @@ struct smw_window_owner {
  * @pd: the PD it was allocated in, constant
  * @type: enum smw_window_type, constant
  * @live: bound and not being revoked; data path reads it after taking a hold
- * @dead: being deallocated; under @lock
+ * @dead: has no key yet, or is being deallocated; under @lock
  * @key: current rkey
  * @alloc_key: rkey that allocation returned, constant
  * @rights: SMW_REMOTE_* and SMW_FLUSH_* granted, plus SMW_ZERO_BASED
