@@ -66,6 +66,7 @@ void qp_expect_works(struct qp_env *e);
 uint8_t *qp_map_repeated(size_t len, size_t piece);
 
 void qp_transfer_cases(void);
+void qp_poll_cases(void);
 void qp_post_cases(void);
 void qp_retry_cases(void);
 void qp_error_cases(void);

@@ -9,6 +9,7 @@
 int main(int argc, char **argv)
 {
 	qp_transfer_cases();
+	qp_poll_cases();
 	qp_post_cases();
 	qp_retry_cases();
 	qp_error_cases();

@@ -3,6 +3,7 @@
 
 #include <linux/skbuff.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 
 #include <smw/mr.h>
 #include <smw/mw.h>
@@ -125,12 +126,63 @@ void smw_cursor_release(struct smw_cursor *cursor)
 		smw_access_end();
 }
 
-static bool copy_from_skb(void *target, struct smw_cursor *from, u32 bytes)
+/*
+ * At most a word, up to a word's end: words of an application's are written whole. KCSAN
+ * does not watch it, as it does not memcpy(): who races there is the application.
+ */
+static __no_kcsan void copy_word(u8 *target, const u8 *source, u32 bytes)
 {
-	if (!skb_copy_bits(from->skb.packet, from->skb.offset, target, bytes))
-		return true;
-	from->fault = SMW_LOCAL_RANGE;
-	return false;
+	if (bytes & 8)
+		put_unaligned(get_unaligned((const u64 *)source), (u64 *)target);
+	if (bytes & 4) {
+		put_unaligned(get_unaligned((const u32 *)source), (u32 *)target);
+		target += 4;
+		source += 4;
+	}
+	if (bytes & 2) {
+		put_unaligned(get_unaligned((const u16 *)source), (u16 *)target);
+		target += 2;
+		source += 2;
+	}
+	if (bytes & 1)
+		*target = *source;
+}
+
+/* How much of @bytes at @target lies in its last word. */
+static u32 last_word(const void *target, u32 bytes)
+{
+	return min_t(u32, bytes, ((uintptr_t)target + bytes - 1) % sizeof(u64) + 1);
+}
+
+/*
+ * Applications wait for a message by its last byte, and memcpy() may begin at the end: so
+ * the last word is written by itself, and last.
+ */
+static void copy_flat(u8 *target, const u8 *source, u32 bytes)
+{
+	u32 body = bytes - last_word(target, bytes);
+
+	memcpy(target, source, body);
+	/* For whoever polls: the word is seen after what is before it. */
+	smp_wmb();
+	copy_word(target + body, source + body, bytes - body);
+}
+
+static bool copy_from_skb(u8 *target, struct smw_cursor *from, u32 bytes)
+{
+	u32 body = bytes - last_word(target, bytes);
+	int offset = from->skb.offset;
+	u8 word[sizeof(u64)];
+
+	if (skb_copy_bits(from->skb.packet, offset, target, body) ||
+	    skb_copy_bits(from->skb.packet, offset + body, word, bytes - body)) {
+		from->fault = SMW_LOCAL_RANGE;
+		return false;
+	}
+	/* As in copy_flat(). */
+	smp_wmb();
+	copy_word(target + body, word, bytes - body);
+	return true;
 }
 
 /* Copy at most *@bytes to contiguous memory; *@bytes becomes what was copied. */
@@ -143,7 +195,7 @@ static bool copy_run(void *target, struct smw_cursor *from, u32 *bytes)
 	source = cursor_run(from, bytes);
 	if (!source)
 		return false;
-	memcpy(target, source, *bytes);
+	copy_flat(target, source, *bytes);
 	return true;
 }
 
