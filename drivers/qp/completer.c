@@ -212,6 +212,7 @@ static void wait_for_receive(struct smw_qp *qp, u8 timer)
 		}
 		req->rnr_retries--;
 	}
+	smw_count(qp->link, SMW_COUNT_RNR_RETRY);
 	/* The responder is alive: its answer is progress for the transport timer. */
 	req->progress++;
 	req->retries = qp->retry_cnt;

@@ -18,6 +18,7 @@ of a bystander are never touched.
     packets_ud.py        a UD queue pair, which listens to everyone
     packets_wait.py      requests that come while a READ is answered
     packets_drop.py      what drop monitors see of all that
+    packets_count.py     and what the counters do
     packets_source.py    an address that goes, under those who send from it
     packets_mad.py       management datagrams, for the RDMA core's connection manager
 """
@@ -29,6 +30,7 @@ import time
 import pyverbs.enums as e
 
 import packets_answer
+import packets_count
 import packets_drop
 import packets_empty
 import packets_flush
@@ -128,7 +130,7 @@ class Suite:
     def run(self):
         for part in (packets_form, packets_ip, packets_order, packets_replay, packets_key,
                      packets_flush, packets_answer, packets_empty, packets_uc, packets_ud,
-                     packets_wait, packets_drop, packets_source, packets_mad):
+                     packets_wait, packets_drop, packets_count, packets_source, packets_mad):
             part.cases(self)
             self.case(f'after {part.__name__}: the bystander works', self.bystander_works)
         print(f'1..{self.cases}')

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""resources.py DEVICE GID-INDEX: what the `rdma` tool says of objects and counters.
+"""resources.py DEVICE GID-INDEX ADDRESS: what the `rdma` tool says of objects and counters.
 
 A process makes objects of every kind; `rdma resource` must list them with their numbers
-and their owner, and none of them once they are gone.
+and their owner, and none of them once they are gone. `rdma statistic` must count what is
+done, and nothing besides.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,9 +14,11 @@ import sys
 import time
 
 import pyverbs.enums as e
+from pyverbs.addr import AH
 from pyverbs.cq import CQ
 from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.srq import SRQ, SrqAttr, SrqInitAttr
+from pyverbs.wr import SGE, RecvWR, SendWR
 
 from tracing import LENGTH, Suite, World
 
@@ -39,12 +43,12 @@ class Objects(World):
         init = SrqInitAttr(SrqAttr(max_wr=8, max_sge=1))
         self.srq = SRQ(self.pd, init)
         self.deep = CQ(self.context, 500)
-        self.ud = self.unconnected(e.IBV_QPT_UD, self.srq)
-        self.uc = self.unconnected(e.IBV_QPT_UC, None)
+        self.ud = self.unconnected(e.IBV_QPT_UD, self.deep, self.srq)
+        self.uc = self.unconnected(e.IBV_QPT_UC, self.deep)
 
-    def unconnected(self, kind, srq):
+    def unconnected(self, kind, cq, srq=None):
         cap = QPCap(max_send_wr=4, max_recv_wr=4, max_send_sge=1, max_recv_sge=1)
-        init = QPInitAttr(qp_type=kind, scq=self.deep, rcq=self.deep, cap=cap, srq=srq)
+        init = QPInitAttr(qp_type=kind, scq=cq, rcq=cq, cap=cap, srq=srq, sq_sig_all=1)
         attr = QPAttr(port_num=1)
         attr.qkey = QKEY
         # With attributes UD is brought to RTS and UC to INIT.
@@ -129,35 +133,163 @@ def kernels(o):
         expect(rows[0], comm='ib_core', **want)
 
 
+@contextlib.contextmanager
+def program(*words):
+    """It runs as long as it is looked at."""
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(what, look):
+    """What LOOK returns once it is anything."""
+    end = time.monotonic() + 20
+    while not (found := look()):
+        assert time.monotonic() < end, f'no {what}'
+    return found
+
+
 def listeners(o, address):
     """A listener's address and its owner, in the words that people read."""
-    with subprocess.Popen(['rping', '-s', '-a', address, '-p', '18999'], stderr=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as server:
-        try:
-            end = time.monotonic() + 20
-            want = f'state LISTEN ps TCP pid {server.pid} comm rping src-addr {address}:18999'
-            said = ''
-            while want not in said and time.monotonic() < end:
-                said = subprocess.run(['rdma', 'resource', 'show', 'cm_id', 'link',
-                                       f'{o.name}/1'], check=True, capture_output=True,
-                                      text=True).stdout
-            assert want in said, f'{want!r} is not in {said!r}'
-        finally:
-            server.kill()
+    with program('rping', '-s', '-a', address, '-p', '18999') as server:
+        want = f'state LISTEN ps TCP pid {server.pid} comm rping src-addr {address}:18999'
+        wait_for(want, lambda: want in subprocess.run(
+            ['rdma', 'resource', 'show', 'cm_id', 'link', f'{o.name}/1'], check=True,
+            capture_output=True, text=True).stdout)
 
 
-def statistics(o, wire):
-    """Each write is one step on the direct path; by packets a request and its answer."""
-    with open(f'/sys/kernel/debug/smw/{o.name}/same_host', 'w', encoding='ascii') as file:
-        file.write('0' if wire else '1')
+def ends(o, process, state):
+    """Those of a process's connections."""
+    return [x for x in o.rdma('cm_id') if x.get('pid') == process.pid and x['state'] == state]
+
+
+def connections(o, address):
+    """A connection's two ends: addresses, owners, and the queue pairs between them."""
+    here = f'{address}:18998'
+    with program('rping', '-s', '-a', address, '-p', '18998') as server:
+        wait_for('listener', lambda: ends(o, server, 'LISTEN'))
+        with program('rping', '-c', '-a', address, '-p', '18998') as client:
+            wait_for('connection', lambda: ends(o, server, 'CONNECT') and
+                     ends(o, client, 'CONNECT'))
+            (theirs,), (ours,) = ends(o, client, 'CONNECT'), ends(o, server, 'CONNECT')
+            there = theirs['src-addr']
+            assert there.startswith(f'{address}:') and there != here, theirs
+            expect(theirs, dst_addr=here, ps='TCP', comm='rping')
+            expect(ours, src_addr=here, dst_addr=there, ps='TCP', comm='rping')
+            numbers = {qp['pid']: qp for qp in o.rdma('qp') if qp['type'] == 'RC'}
+            for one, end, other in ((client, theirs, ours), (server, ours, theirs)):
+                expect(numbers[one.pid], lqpn=end['lqpn'], rqpn=other['lqpn'], state='RTS',
+                       comm='rping')
+
+
+# ---- rdma statistic ----
+
+def wr(o, opcode, length):
+    return SendWR(opcode=opcode, num_sge=1, sg=[SGE(o.local.buf, length, o.local.lkey)])
+
+
+def send(o, qp, want, length=8):
+    qp.post_send(wr(o, e.IBV_WR_SEND, length))
+    ends_with(o, want)
+
+
+def ends_with(o, *want):
+    got = sorted(o.status() for _ in want)
+    assert got == sorted(want), f'statuses {got}'
+
+
+def writes(o):
     o.fresh()
-    before = o.counters()
     for _ in range(WRITES):
         assert o.write(o.mr.rkey, o.mr.buf) == e.IBV_WC_SUCCESS
+
+
+def read(o):
+    """Of three packets."""
+    o.fresh()
+    request = wr(o, e.IBV_WR_RDMA_READ, 3000)
+    request.set_wr_rdma(o.mr.rkey, o.mr.buf)
+    o.peer.post_send(request)
+    ends_with(o, e.IBV_WC_SUCCESS)
+
+
+def no_receive(o):
+    o.fresh(rnr_retries=2)
+    send(o, o.peer, e.IBV_WC_RNR_RETRY_EXC_ERR)
+
+
+def short_receive(o):
+    o.fresh()
+    o.owner.post_recv(RecvWR(num_sge=1, sg=[SGE(o.local.buf, 8, o.local.lkey)]))
+    o.peer.post_send(wr(o, e.IBV_WR_SEND, 9))
+    ends_with(o, e.IBV_WC_LOC_LEN_ERR, e.IBV_WC_REM_INV_REQ_ERR)
+
+
+def no_answer(o):
+    o.fresh(retries=2)
+    o.owner.modify(QPAttr(qp_state=e.IBV_QPS_RESET), e.IBV_QP_STATE)
+    send(o, o.peer, e.IBV_WC_RETRY_EXC_ERR)
+
+
+def no_receive_of_uc(o):
+    one, other = (o.unconnected(e.IBV_QPT_UC, o.cq) for _ in range(2))
+    o.connect(one, other)
+    o.connect(other, one)
+    send(o, one, e.IBV_WC_SUCCESS)
+    one.close()
+    other.close()
+
+
+def datagram(o, qkey):
+    """To a queue pair without a receive."""
+    ud, ah = o.unconnected(e.IBV_QPT_UD, o.cq), AH(o.pd, attr=o.path())
+    request = wr(o, e.IBV_WR_SEND, 8)
+    request.set_wr_ud(ah, ud.qp_num, qkey)
+    ud.post_send(request)
+    ends_with(o, e.IBV_WC_SUCCESS)
+    ah.close()
+    ud.close()
+
+
+# What is done; requests and answers; and what is counted besides them, by either way. To
+# a queue pair that takes nothing, and as a datagram, they are packets by either way.
+STATISTICS = (
+    ('WRITEs', writes, WRITES, WRITES, {}),
+    ('a READ of three packets', read, 1, 3, {}),
+    ('no receive', no_receive, 3, 3, {
+        'send_rnr_err': 3, 'rcvd_rnr_err': 3, 'rnr_nak_retry_err': 2,
+        'retry_rnr_exceeded_err': 1}),
+    ('too short a receive', short_receive, 1, 1, {'resp_invalid_request_errors': 1}),
+    ('no answer', no_answer, 0, 0, {
+        'sent_pkts': 3, 'rx_dropped': 3, 'local_ack_timeout_err': 3, 'retry_exceeded_err': 1}),
+    ('UC, no receive', no_receive_of_uc, 1, 0, {'rx_dropped': 1}),
+    ('UD, no receive', lambda o: datagram(o, QKEY), 0, 0, {
+        'sent_pkts': 1, 'rcvd_pkts': 1, 'rx_dropped': 1}),
+    ('UD, another Q_Key', lambda o: datagram(o, QKEY + 1), 0, 0, {
+        'sent_pkts': 1, 'rcvd_pkts': 1, 'rx_qkey_violations': 1}),
+)
+
+
+def counted_since(o, before):
+    """What changed, by name."""
     after = o.counters()
-    more = {name: after[name] - before[name] for name in after
+    return {name: after[name] - before[name] for name in after
             if isinstance(after[name], int) and after[name] != before[name]}
-    want = {'sent_pkts': 2 * WRITES, 'rcvd_pkts': 2 * WRITES} if wire else {'sent_local': WRITES}
+
+
+def statistic(o, wire, act, requests, answers, want):
+    with open(f'/sys/kernel/debug/smw/{o.name}/same_host', 'w', encoding='ascii') as file:
+        file.write('0' if wire else '1')
+    before = o.counters()
+    act(o)
+    more = counted_since(o, before)
+    packets = requests + answers
+    if packets:
+        carried = {'sent_pkts': packets, 'rcvd_pkts': packets} if wire else \
+            {'sent_local': requests}
+        want = {**carried, **want}
     assert more == want, f'{more}, not {want}'
 
 
@@ -187,8 +319,10 @@ def main():
     s.case('shared receive queue', lambda: srqs(o))
     s.case('the kernel\'s own objects', lambda: kernels(o))
     s.case('a listener', lambda: listeners(o, address))
-    s.case('statistic: direct path', lambda: statistics(o, False))
-    s.case('statistic: packets', lambda: statistics(o, True))
+    s.case('a connection', lambda: connections(o, address))
+    for wire, way in ((False, 'direct path'), (True, 'packets')):
+        for what, *row in STATISTICS:
+            s.case(f'statistic, {way}: {what}', lambda w=wire, r=row: statistic(o, w, *r))
     s.case('statistic: no counters of queue pairs', lambda: no_qp_counters(o))
     o.close()
     s.case('no object is left', lambda: gone(before, name))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What hostile packets aim at: a queue pair, its memory, and memory beside it."""
 
+import os
 import time
 
 import pyverbs.enums as e
@@ -41,17 +42,21 @@ class Device:
         self.context = Context(name=name)
         self.pd = PD(self.context)
 
-    def counters(self, *names):
-        """The sum of counters. The kernel keeps what it read for a jiffy."""
+    def counts(self, *names):
+        """Counters by name, all where none is named. The kernel keeps what it read for a jiffy."""
         time.sleep(0.02)
         path = f'/sys/class/infiniband/{self.name}/ports/1/hw_counters/'
         with open(path + 'lifespan', 'w', encoding='ascii') as file:
             file.write('0')
-        total = 0
-        for name in names:
+        counts = {}
+        for name in names or set(os.listdir(path)) - {'lifespan'}:
             with open(path + name, encoding='ascii') as file:
-                total += int(file.read())
-        return total
+                counts[name] = int(file.read())
+        return counts
+
+    def counters(self, *names):
+        """Their sum."""
+        return sum(self.counts(*names).values())
 
     def dropped(self):
         return self.counters('rx_dropped', 'rx_malformed', 'rx_icrc_errors',

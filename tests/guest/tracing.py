@@ -59,7 +59,8 @@ class World:
         self.owner = self.peer = None
 
     def rdma(self, what, *flags):
-        where = ['link', f'{self.name}/1'] if what == 'qp' else ['dev', self.name]
+        of_port = what in ('qp', 'cm_id')
+        where = ['link', f'{self.name}/1'] if of_port else ['dev', self.name]
         out = subprocess.run(['rdma', '-j', *flags, 'resource', 'show', what, *where],
                              check=True, capture_output=True, text=True).stdout
         return [x for x in json.loads(out) if x.get('ifname') == self.name]
@@ -71,17 +72,22 @@ class World:
         attr.qp_access_flags = rights
         return QP(pd, init, attr)
 
-    def connect(self, qp, to):
+    def path(self):
+        """To this device itself."""
+        route = GlobalRoute(dgid=self.context.query_gid(1, self.gid_index),
+                            sgid_index=self.gid_index)
+        return AHAttr(port_num=1, is_global=1, gr=route, dlid=0)
+
+    def connect(self, qp, to, retries=7, rnr_retries=7):
         attr = QPAttr(port_num=1)
         attr.dest_qp_num = to.qp_num
         attr.path_mtu, attr.max_dest_rd_atomic, attr.max_rd_atomic = e.IBV_MTU_1024, 4, 4
-        attr.min_rnr_timer, attr.timeout, attr.retry_cnt, attr.rnr_retry = 12, 14, 7, 7
-        route = GlobalRoute(dgid=self.context.query_gid(1, self.gid_index),
-                            sgid_index=self.gid_index)
-        attr.ah_attr = AHAttr(port_num=1, is_global=1, gr=route, dlid=0)
+        attr.min_rnr_timer, attr.timeout = 12, 14
+        attr.retry_cnt, attr.rnr_retry = retries, rnr_retries
+        attr.ah_attr = self.path()
         qp.to_rts(attr)
 
-    def fresh(self, owner_pd=None, rights=REMOTE):
+    def fresh(self, owner_pd=None, rights=REMOTE, **retries):
         """A new connection; what was bound to the old one is free."""
         for qp in self.owner, self.peer:
             if qp:
@@ -89,7 +95,7 @@ class World:
         self.owner = self.qp(owner_pd or self.pd, rights)
         self.peer = self.qp(self.pd, REMOTE)
         self.connect(self.owner, self.peer)
-        self.connect(self.peer, self.owner)
+        self.connect(self.peer, self.owner, **retries)
 
     def status(self):
         end = time.monotonic() + 20
