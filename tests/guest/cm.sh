@@ -34,6 +34,31 @@ programs() {
 	on_stock check "udaddy, $1" udaddy_pair 2 "$2"
 }
 
+# ---- rsockets, which are librdmacm's ----
+
+# stream_pair PROGRAM ADDRESS: data is verified.
+stream_pair() {
+	pair "$1" -b "$2" -T v -S 4096 -I 20 -C 2 -- "$1" -s "$2" -T v -S 4096 -I 20 -C 2
+}
+
+# Its server never ends, and takes the next file.
+copy_file() {
+	head -c 3000000 /dev/urandom >"$scratch/from"
+	new_port
+	serve rcopy -p "$port"
+	timeout -k 1 $((20 * slow)) rcopy "$scratch/from" "$1:$scratch/to" -p "$port"
+	timeout -k 1 $((20 * slow)) rcopy "$scratch/to" "$1:$scratch/again" -p "$port"
+	kill "$server"
+	wait "$server" || true
+	cmp "$scratch/from" "$scratch/again"
+}
+
+rsockets() {
+	check "rstream, $1" stream_pair rstream "$2"
+	check "riostream, $1" stream_pair riostream "$2"
+	[[ $2 == *:* ]] || check "rcopy, $1" copy_file "$2"
+}
+
 # perf PROGRAM...: perftest, its connection made by the connection manager. Not of UD:
 # there the client comes now and then before its server listens, and is told so.
 perf() {
@@ -164,9 +189,15 @@ on_stock programs 'direct path, IPv6' "$SMW_ADDR6"
 on_stock check 'rdma_client and rdma_server' pair rdma_server -- rdma_client -s "$SMW_ADDR"
 on_stock check 'cmtime' cmtime_pair "$SMW_ADDR"
 on_stock check 'mckey' mckey_pair "$SMW_ADDR" "$SMW_ADDR"
-on_stock check 'rstream, data verified' \
-	pair rstream -b "$SMW_ADDR" -T v -S 4096 -I 20 -C 2 -- \
-	rstream -s "$SMW_ADDR" -T v -S 4096 -I 20 -C 2
+on_stock check 'rdma_xclient and rdma_xserver' \
+	pair rdma_xserver -- rdma_xclient -s "$SMW_ADDR"
+on_stock unsupported 'rdma_xclient, XRC' 'there is no XRC' 'rdma_create_ep: Operation not supported' \
+	rdma_xclient -s "$SMW_ADDR" -c x
+# It asks for an address handle without a GRH; its errno is that of its cleaning up.
+on_stock unsupported 'udpong' 'rsockets make no datagrams for RoCE' 'rconnect: No such file' \
+	udpong -s "$SMW_ADDR" -C 10 -S 512 -T e
+on_stock rsockets 'direct path' "$SMW_ADDR"
+on_stock rsockets 'direct path, IPv6' "$SMW_ADDR6"
 on_stock check 'ib_write_bw -R' perf ib_write_bw -n 50 -s 65536
 on_stock check 'ib_read_bw -R' perf ib_read_bw -n 50 -s 65536
 on_stock check 'ib_send_lat -R' perf ib_send_lat -n 50 -s 64
@@ -178,6 +209,7 @@ check 'processes killed while connected leave nothing' killed
 
 wire_only
 on_stock programs 'packets' "$SMW_ADDR"
+on_stock rsockets 'packets' "$SMW_ADDR"
 
 check 'two namespaces and a link in each' two_namespaces
 on_stock with_server_in far programs 'to another namespace' 10.79.0.2

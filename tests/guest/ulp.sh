@@ -63,14 +63,20 @@ disconnect() {
 	! ls -d /sys/block/nvme*n1 2>/dev/null
 }
 
-registered() {
-	local before after
-	before=$(rdma resource show mr | grep -c . || true)
+# listed WHAT WORDS: `rdma resource` has a row of that kind with these words.
+listed() {
+	rdma resource show "$1" | tee "$scratch/$1"
+	grep -q "$2" "$scratch/$1"
+}
+
+# The kernel's objects have their owner's name where a process's have its own.
+tracked() {
 	connect
-	after=$(rdma resource show mr | grep -c . || true)
-	echo "regions: $before before, $after connected"
-	rdma resource show | cat
-	((after > before))
+	listed mr 'comm \[nvme_rdma\]'
+	listed cm_id "state CONNECT .*comm \[nvme_rdma\] .*dst-addr $SMW_ADDR:4420"
+	listed cm_id "state CONNECT .*comm \[nvmet_rdma\] .*src-addr $SMW_ADDR:4420"
+	listed cm_id "state LISTEN .*comm \[nvmet_rdma\] .*src-addr $SMW_ADDR:4420"
+	listed qp 'type RC state RTS .*comm \[rdma_cm\]'
 	disconnect
 }
 
@@ -80,7 +86,7 @@ need_device
 modules_there 2>"$scratch/modules" || skip_all 'this kernel has no NVMe over RDMA'
 check 'a memory disk is offered' export_disk "$SMW_ADDR"
 over_both
-check 'requests register memory' registered
+check 'rdma resource tells whose the objects are' tracked
 check 'the link goes under load' removed_under_load
 withdraw_disk
 finish
