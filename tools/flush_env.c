@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "flush_env.h"
 
-#define WR_FLUSH	14
 #define OFF		72	/* of the region's first byte in its page */
 #define NOWHERE		0x1234567890abcdefULL
 
@@ -33,6 +32,13 @@ void flush_open_with(struct flush_env *e, unsigned int qp_access, unsigned int a
 void flush_open(struct flush_env *e)
 {
 	flush_open_with(e, ACCESS_GLOBAL, ACCESS_GLOBAL);
+}
+
+void flush_insist(struct flush_env *e)
+{
+	e->r.a.conf.retry_cnt = 7;
+	e->r.a.conf.timeout = 11;	/* 8 ms */
+	ring_recover(&e->r);
 }
 
 void flush_close(struct flush_env *e)
@@ -87,25 +93,23 @@ void flush_build(const struct flush_env *e, union ring_slot *s, const struct flu
 
 enum ibv_wc_status flush_post(struct flush_env *e, const union ring_slot *s)
 {
+	int opcode = s->wqe.wr.opcode == WR_FLUSH ? WC_FLUSH : WC_ATOMIC_WRITE;
 	struct ibv_wc wc;
 
 	ring_put(&e->r, s, sizeof(*s));
 	check_errno(ring_doorbell(&e->r), 0, "the doorbell");
-	check(rdma_wait_wc(e->r.a.scq, &wc, RDMA_WAIT_MS), "a FLUSH completes");
-	check_eq(wc.wr_id, s->wqe.wr.wr_id, "wr_id of a FLUSH");
+	check(rdma_wait_wc(e->r.a.scq, &wc, RDMA_WAIT_MS), "a request completes");
+	check_eq(wc.wr_id, s->wqe.wr.wr_id, "its wr_id");
 	if (wc.status == IBV_WC_SUCCESS)
-		check_eq(wc.opcode, WC_FLUSH, "opcode of a FLUSH");
+		check_eq(wc.opcode, opcode, "its opcode");
 	return wc.status;
 }
 
-void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status want,
-		  const char *what)
+void flush_expect_slot(struct flush_env *e, const union ring_slot *s,
+		       enum ibv_wc_status want, const char *what)
 {
-	enum ibv_wc_status got;
-	union ring_slot s;
+	enum ibv_wc_status got = flush_post(e, s);
 
-	flush_build(e, &s, f);
-	got = flush_post(e, &s);
 	check(got == want, "%s: %s, not %s", what, ibv_wc_status_str(got),
 	      ibv_wc_status_str(want));
 	if (got == IBV_WC_SUCCESS)
@@ -117,6 +121,15 @@ void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status
 		check(rdma_wait_state(e->r.b.qp, IBV_QPS_ERR), "%s: so does the responder",
 		      what);
 	ring_recover(&e->r);
+}
+
+void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status want,
+		  const char *what)
+{
+	union ring_slot s;
+
+	flush_build(e, &s, f);
+	flush_expect_slot(e, &s, want, what);
 }
 
 static enum ibv_wc_status bind_type1(struct flush_env *e, struct flush_target *t,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * RDMA FLUSH, which Debian 12's libibverbs has no call for: its requests are written
- * into the ring, as newer providers do (IBTA A19.4.1).
+ * RDMA FLUSH (IBTA A19.4.1) and ATOMIC WRITE, which Debian 12's libibverbs has no calls
+ * for: their requests are written into the ring, as newer providers do.
  */
 #ifndef SMW_TOOLS_FLUSH_ENV_H
 #define SMW_TOOLS_FLUSH_ENV_H
@@ -9,6 +9,7 @@
 #include "ring.h"
 
 #define WC_FLUSH		8
+#define WC_ATOMIC_WRITE		9
 #define FLUSH_GLOBAL		1U	/* placement types */
 #define FLUSH_PERSISTENT	2U
 #define FLUSH_RANGE		0U	/* selectivity levels */
@@ -18,7 +19,7 @@
 
 #define FLUSH_LEN		16384	/* bytes of the region */
 #define FLUSH_AT		1000	/* a part of it, which windows are bound to: ... */
-#define FLUSH_SIZE		9000	/* ... so many bytes from there on */
+#define FLUSH_SIZE		9007	/* ... so many bytes from there on, 7 beyond a word */
 
 /* a flushes the memory of b. */
 struct flush_env {
@@ -57,6 +58,8 @@ struct flush_target {
 /* b's queue pair and its region grant FLUSH to global visibility; or what is said. */
 void flush_open(struct flush_env *e);
 void flush_open_with(struct flush_env *e, unsigned int qp_access, unsigned int access);
+/* Requests are sent again as often as may be, for a wire that loses some. */
+void flush_insist(struct flush_env *e);
 /* The bystanders are unharmed. */
 void flush_close(struct flush_env *e);
 
@@ -69,6 +72,8 @@ void flush_build(const struct flush_env *e, union ring_slot *s, const struct flu
 /* Post it, alone or behind what is in the ring already; the status. */
 enum ibv_wc_status flush_post(struct flush_env *e, const union ring_slot *s);
 /* It ends like that; an error ends the connection, which is made anew. */
+void flush_expect_slot(struct flush_env *e, const union ring_slot *s,
+		       enum ibv_wc_status want, const char *what);
 void flush_expect(struct flush_env *e, const struct flush *f, enum ibv_wc_status want,
 		  const char *what);
 

@@ -19,6 +19,10 @@
 #define RING_BUF_LEN	65536
 #define RING_AHS	4
 
+/* Opcodes that Debian 12's headers do not name. */
+#define WR_FLUSH	14
+#define WR_ATOMIC_WRITE	15
+
 /* One mapped queue. */
 struct ring {
 	struct rxe_queue_buf *q;
@@ -122,5 +126,6 @@ void ring_ud_cases(void);
 void ring_crowd_cases(void);
 void ring_rights_cases(void);
 void ring_flush_cases(void);
+void ring_atomic_cases(void);
 
 #endif

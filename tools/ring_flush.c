@@ -67,6 +67,7 @@ static void after_writes(long arg)
 
 	(void)arg;
 	flush_open(&e);
+	flush_insist(&e);
 	for (uint32_t round = 1; round <= 50; round++) {
 		struct flush f = round % 2 ? flush_good(&e) : flush_whole(e.memory.mr->rkey);
 
@@ -405,6 +406,7 @@ static void many(long arg)
 
 	(void)arg;
 	flush_open(&e);
+	flush_insist(&e);
 	for (uint64_t i = 0; i < 60; i++) {
 		struct flush f = flush_good(&e);
 

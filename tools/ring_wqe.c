@@ -10,8 +10,6 @@
 #define WR_LSO			10
 #define WR_READ_WITH_INV	11
 #define WR_MASKED_ATOMICS	12	/* and 13 */
-#define WR_FLUSH		14
-#define WR_ATOMIC_WRITE		15
 #define WR_REG_MR		0x20
 
 static const uint32_t odd_numbers[] = {

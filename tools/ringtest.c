@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	ring_crowd_cases();
 	ring_rights_cases();
 	ring_flush_cases();
+	ring_atomic_cases();
 	ktap_alone("^(race|life)");
 	return ktap_dev_main(argc, argv, "rs");
 }

@@ -7,5 +7,5 @@ set -euo pipefail
 
 need_device
 wire_only
-export SMW_STOCK_CASES='^flush'
+export SMW_STOCK_CASES='^(flush|atomic-write)'
 exec bash "$here/hostile.sh"

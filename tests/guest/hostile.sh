@@ -7,7 +7,7 @@ set -euo pipefail
 
 [[ -x $top/tools/ringtest ]] || { failed 'tools/ringtest is built'; finish; }
 need_device
-on_debug '^(wqe\.(opcodes|reg-mr|num-sge|one-word-bind|garbage)|index\.(send-producer|cq|unmapped)|recv\.garbage|srq\.(garbage|resize)|race|life|ud\.(ah|garbage)|rights|flush\.(type2|many|garbage))'
+on_debug '^(wqe\.(opcodes|reg-mr|num-sge|one-word-bind|garbage)|index\.(send-producer|cq|unmapped)|recv\.garbage|srq\.(garbage|resize)|race|life|ud\.(ah|garbage)|rights|flush\.(type2|many|garbage)|atomic-write\.(type2|after))'
 [[ -z ${SMW_STOCK_CASES:-} || ${SMW_KERNEL:-stock} != stock ]] || only=(--only "$SMW_STOCK_CASES")
 
 # Others look meanwhile at what comes and goes, while process $1 is there.
