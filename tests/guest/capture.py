@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """capture.py PCAP DISSECTED CASES: check the RoCE v2 packets of a capture.
 
-Prints the rest of a KTAP file that has CASES results: one case for each RC
+Prints the rest of a KTAP file that has CASES results: one case for each RC, UC
 and UD opcode and IP version. The ICRC is computed from the packet as RoCE v2 has it
 (CRC-32 of eight bytes of ones, the IP header with its variable fields set to
 ones, UDP, BTH and the rest) with Python's zlib.crc32. DISSECTED is what tshark
@@ -22,12 +22,11 @@ OPCODES = {
     0x0f: 'RDMA_READ_RESPONSE_LAST', 0x10: 'RDMA_READ_RESPONSE_ONLY',
     0x11: 'ACKNOWLEDGE', 0x12: 'ATOMIC_ACKNOWLEDGE', 0x13: 'CMP_SWAP',
     0x14: 'FETCH_ADD', 0x16: 'SEND_LAST_WITH_INV', 0x17: 'SEND_ONLY_WITH_INV',
-    0x1c: 'FLUSH',
+    0x1c: 'FLUSH', 0x1d: 'ATOMIC_WRITE',
     0x64: 'UD_SEND_ONLY', 0x65: 'UD_SEND_ONLY_WITH_IMM',
 }
-
-
-FLUSH = 0x1c
+UC = 0x20
+OPCODES |= {UC | opcode: 'UC_' + OPCODES[opcode] for opcode in range(0x0c)}
 
 
 def flush_complaint(headers):
@@ -38,6 +37,21 @@ def flush_complaint(headers):
     if feth not in (0x01, 0x11):
         return f'FETH {feth:#x}'
     return f'a range of {length} bytes' if feth == 0x01 and length != 16384 else None
+
+
+def atomic_write_complaint(headers):
+    """What is wrong with the RETH and the word of an ATOMIC WRITE, or None."""
+    if len(headers) != 16 + 8:
+        return f'{len(headers)} bytes behind the BTH'
+    va, _, length = struct.unpack('>QII', headers[:16])
+    if va % 8 or length != 8:
+        return f'{length} bytes at {va:#x}'
+    low, high = struct.unpack('<II', headers[16:])
+    return None if low ^ high == 0xffffffff else f'the word {headers[16:].hex()}'
+
+
+# Of these tshark 4.0 knows the opcode alone.
+OWN = {0x1c: flush_complaint, 0x1d: atomic_write_complaint}
 
 
 def frames(path):
@@ -93,8 +107,8 @@ def judge(frame, said):
         return version, opcode, 'tshark does not know it'
     if said[1] != str(opcode):
         return version, opcode, f'tshark sees opcode {said[1] or "none"}'
-    if opcode == FLUSH:         # the rest of it tshark 4.0 does not know
-        return version, opcode, flush_complaint(packet[transport + 8 + 12:-4])
+    if opcode in OWN:
+        return version, opcode, OWN[opcode](packet[transport + 8 + 12:-4])
     if len(said) > 3 and said[3]:
         return version, opcode, f'tshark: malformed: {said[3]}'
     if int(said[2], 16) != struct.unpack('>I', packet[-4:])[0]:

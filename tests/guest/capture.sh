@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #
-# Packets of every RC and UD opcode, over IPv4 and IPv6, as others see them: tshark
+# Packets of every RC, UC and UD opcode, over IPv4 and IPv6, as others see them: tshark
 # dissects them, and their ICRC is computed apart from the driver (capture.py).
 # They are the device's own, to itself, with the same-host path switched off.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 file=$SMW_WORK/capture.pcap
-transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$|^ud\.(send|imm)$'
-flushes='^flush\.after-writes$'
+transfers='^transfer\.((send|send-imm|write|write-imm|read)\.mtu-1024|atomics)$'
+transfers+='|^uc\.(send|send-imm|write|write-imm)\.mtu-1024$|^ud\.(send|imm)$'
+in_rings='^(flush|atomic-write)\.after-writes$'
 invalidates='send-(with-)?inv'
 
 start_capture() {
@@ -31,7 +32,7 @@ start_capture || { diagnose <"$scratch/dumpcap"; failed 'dumpcap listens'; finis
 for address in "$SMW_ADDR" "$SMW_ADDR6"; do
 	gid=$(gid_index "$dev" "$address")
 	check "transfers over $address" "$top/tools/qptest" -d "$dev" -g "$gid" -o "$transfers" -x "$slow"
-	check "flushes over $address" "$top/tools/ringtest" -d "$dev" -g "$gid" -o "$flushes" -x "$slow"
+	check "FLUSHes and ATOMIC WRITEs over $address" "$top/tools/ringtest" -d "$dev" -g "$gid" -o "$in_rings" -r 60 -x "$slow"
 	check "invalidates over $address" "$top/tools/mwcheck" -d "$dev" -g "$gid" -o "$invalidates" -x "$slow"
 done
 # What is in flight reaches the file.
