@@ -5,8 +5,9 @@
 # cases check every byte and the atomics' sums; what is asked for here is that
 # nothing is lost and nothing wrong. A device's own address is reached by lo.
 #
-# First a short wire, and cases of tools/qptest; then one as long as it is bad, and mixed
-# traffic on many queue pairs at once. SMW_SOAK_SECONDS is how long that goes on.
+# First a short wire, and cases of tools/qptest and tools/ringtest; then one as long as it
+# is bad, and mixed traffic on many queue pairs at once. SMW_SOAK_SECONDS is how long that
+# goes on.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
@@ -19,6 +20,12 @@ no_wire() { tc qdisc del dev lo root 2>/dev/null || true; }
 transfers() {
 	"$top/tools/qptest" -d "$dev" -g "$gid" -x "$((slow * 4))" --rounds 60 \
 		--only '^(transfer\.(send|read)\.mtu-1024|transfer\.(atomics|psn-0xfff)|post\.mixed-list|stress\.(cpu-atomics|random-lengths))'
+}
+
+# What libibverbs cannot post.
+from_rings() {
+	"$top/tools/ringtest" -d "$dev" -g "$gid" -x "$((slow * 4))" \
+		--only '^(flush\.(after-writes|many)|atomic-write\.after-writes)$'
 }
 
 # The packets that the traffic needs, less acknowledgments, and those that were sent.
@@ -52,6 +59,7 @@ fi
 trap 'no_wire; rm -rf "$scratch"' EXIT
 wire delay 200us 100us loss 2% reorder 10% duplicate 2% corrupt 1%
 check 'a short wire with 2 % loss: transfers' transfers
+check 'a short wire with 2 % loss: FLUSHes and ATOMIC WRITEs' from_rings
 wire delay 50ms reorder 5% loss 5% duplicate 2% corrupt 1%
 check 'a long wire with 5 % loss: mixed traffic' mixed_traffic
 say_how_much
