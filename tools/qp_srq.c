@@ -46,15 +46,14 @@ static void close_bare(struct shared *s)
 	rdma_dev_close(&s->dev);
 }
 
-static void open_shared(struct shared *s, enum ibv_qp_type type)
+static void open_with(struct shared *s, const struct rdma_conf *base, uint32_t wr)
 {
-	struct rdma_conf conf = rdma_conf_default();
+	struct rdma_conf conf = *base;
 
 	open_bare(s);
-	s->srq = create_srq(s, WR, 4);
+	s->srq = create_srq(s, wr, 4);
 	check(s->srq, "ibv_create_srq: %s", strerror(errno));
 	rdma_buf_create(&s->buf, s->pd, LEN, 0, QP_REGION_RIGHTS);
-	conf.type = type;
 	for (int i = 0; i < PAIRS; i++) {
 		conf.srq = NULL;
 		rdma_end_create(&s->a[i], &s->dev, s->pd, &conf);
@@ -62,6 +61,14 @@ static void open_shared(struct shared *s, enum ibv_qp_type type)
 		rdma_end_create(&s->b[i], &s->dev, s->pd, &conf);
 		rdma_connect(&s->a[i], &s->b[i]);
 	}
+}
+
+static void open_shared(struct shared *s, enum ibv_qp_type type)
+{
+	struct rdma_conf conf = rdma_conf_default();
+
+	conf.type = type;
+	open_with(s, &conf, WR);
 }
 
 static void close_shared(struct shared *s)
@@ -78,7 +85,7 @@ static void close_shared(struct shared *s)
 static int try_recv_in(struct shared *s, uint64_t wr_id, const struct rdma_buf *buf)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)buf->addr + 64 * (wr_id % 32),
+		.addr = (uintptr_t)buf->addr + 64 * (wr_id % (buf->len / 128)),
 		.length = 64,
 		.lkey = buf->mr->lkey,
 	};
@@ -211,6 +218,54 @@ static void resized(long arg)
 	check(resize(&s, 0), "a queue of nothing is refused");
 	check(resize(&s, (uint32_t)s.dev.attr.max_srq_wr + 1),
 	      "more than max_srq_wr is refused");
+	close_shared(&s);
+}
+
+static void expect_attr(struct shared *s, const struct ibv_srq_attr *want)
+{
+	struct ibv_srq_attr attr;
+
+	check_errno(ibv_query_srq(s->srq, &attr), 0, "ibv_query_srq");
+	check_eq(attr.max_wr, want->max_wr, "max_wr");
+	check_eq(attr.max_sge, want->max_sge, "max_sge");
+	check_eq(attr.srq_limit, want->srq_limit, "srq_limit");
+}
+
+static int modify_both(struct shared *s, uint32_t wr, uint32_t srq_limit)
+{
+	struct ibv_srq_attr attr = { .max_wr = wr, .srq_limit = srq_limit };
+
+	return ibv_modify_srq(s->srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT);
+}
+
+/* A size and a limit in one call: both, or "none of the attributes will be modified". */
+static void both(long arg)
+{
+	struct ibv_srq_attr attr;
+	struct shared s;
+
+	(void)arg;
+	open_shared(&s, IBV_QPT_RC);
+	recv(&s, 0, 6);
+	check_errno(modify_both(&s, 1000, 3), 0, "a larger queue and a limit");
+	check_errno(ibv_query_srq(s.srq, &attr), 0, "ibv_query_srq");
+	check(attr.max_wr >= 1000, "it has the size that was asked for");
+	check_eq(attr.srq_limit, 3, "and the limit");
+	check_errno(modify_both(&s, (uint32_t)s.dev.attr.max_srq_wr + 1, 1), EINVAL,
+		    "more than max_srq_wr");
+	expect_attr(&s, &attr);
+	check_errno(modify_both(&s, 0, 1), EINVAL, "a queue of nothing");
+	expect_attr(&s, &attr);
+	check_errno(modify_both(&s, 8, 9), EINVAL, "a limit above the size");
+	expect_attr(&s, &attr);
+	check_errno(modify_both(&s, 2, 1), EINVAL, "a queue that its receives do not fit in");
+	expect_attr(&s, &attr);
+	for (uint64_t i = 0; i < 3; i++)
+		send_to(&s, i % PAIRS, i);
+	check_eq(limit_now(&s), 3, "three are left: still armed");
+	send_to(&s, 1, 3);
+	check(rdma_wait_event(&s.dev, IBV_EVENT_SRQ_LIMIT_REACHED, s.srq, RDMA_WAIT_MS),
+	      "the event comes");
 	close_shared(&s);
 }
 
@@ -368,6 +423,156 @@ static void in_use(long arg)
 	close_shared(&s);
 }
 
+/* --- destroyed under load --- */
+
+#define PLACES		1024	/* receives, each with 64 bytes of its own */
+#define UNTOUCHED	0xee
+#define AT_ONCE_US	1000000
+
+struct load {
+	struct shared s;
+	struct rdma_buf places;
+	bool waits[PLACES];	/* posted, and not completed yet */
+	unsigned long taken;
+	unsigned long left;	/* that waited when the queue went */
+};
+
+/* Send without pause, whatever becomes of the other end. */
+static bool send_on(struct meanwhile *m)
+{
+	static const uint8_t message[32];
+	struct rdma_end *end = m->object;
+	bool done = false;
+	struct rdma_wr w;
+	struct ibv_wc wc;
+
+	rdma_wr_send(&w, message, sizeof(message), 0);
+	w.wr.send_flags |= IBV_SEND_INLINE;
+	rdma_try_post(end, rdma_wr_chain(&w, 1));
+	while (ibv_poll_cq(end->scq, 1, &wc) > 0) {
+		check(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_RETRY_EXC_ERR ||
+		      wc.status == IBV_WC_WR_FLUSH_ERR, "a send ends with '%s'",
+		      ibv_wc_status_str(wc.status));
+		done |= wc.status == IBV_WC_SUCCESS;
+	}
+	return done;
+}
+
+static void take_completions(struct load *l)
+{
+	struct ibv_wc wc;
+
+	for (int i = 0; i < PAIRS; i++)
+		while (ibv_poll_cq(l->s.b[i].rcq, 1, &wc) > 0) {
+			check_eq(wc.status, IBV_WC_SUCCESS, "a receive");
+			check(wc.wr_id < PLACES && l->waits[wc.wr_id], "each comes once");
+			l->waits[wc.wr_id] = false;
+			l->taken++;
+		}
+}
+
+static void fill_up(struct load *l)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		if (l->waits[i])
+			continue;
+		memset(l->places.addr + 64 * i, UNTOUCHED, 64);
+		l->waits[i] = true;
+		check_errno(try_recv_in(&l->s, i, &l->places), 0, "ibv_post_srq_recv");
+	}
+}
+
+/* What nobody took is as it was, to the end. */
+static void expect_the_rest_untouched(struct load *l)
+{
+	for (size_t i = 0; i < PLACES; i++) {
+		if (!l->waits[i])
+			continue;
+		for (size_t j = 0; j < 64; j++)
+			check(l->places.addr[64 * i + j] == UNTOUCHED,
+			      "a receive that was not taken is as it was");
+		l->waits[i] = false;
+		l->left++;
+	}
+}
+
+static void expect_gone(int err, uint64_t start, const char *what)
+{
+	check_errno(err, 0, what);
+	check(rdma_now_us() - start < AT_ONCE_US * (uint64_t)rdma_scale, "%s at once", what);
+}
+
+static void destroy_all(struct shared *s)
+{
+	uint64_t start;
+
+	check_errno(ibv_destroy_srq(s->srq), EBUSY, "ibv_destroy_srq in use");
+	for (int i = 0; i < PAIRS; i++) {
+		start = rdma_now_us();
+		expect_gone(ibv_destroy_qp(s->b[i].qp), start, "ibv_destroy_qp");
+	}
+	start = rdma_now_us();
+	expect_gone(ibv_destroy_srq(s->srq), start, "ibv_destroy_srq");
+}
+
+/* All goes after @messages of them. */
+static void load_once(struct load *l, unsigned long messages)
+{
+	struct meanwhile senders[PAIRS];
+
+	for (int i = 0; i < PAIRS; i++)
+		meanwhile_start(&senders[i], send_on, &l->s.a[i]);
+	for (messages += l->taken; l->taken < messages; sched_yield()) {
+		fill_up(l);
+		take_completions(l);
+	}
+	destroy_all(&l->s);
+	for (int i = 0; i < PAIRS; i++) {
+		check(rdma_wait_state(l->s.a[i].qp, IBV_QPS_ERR), "who sends is told");
+		meanwhile_stop(&senders[i]);
+	}
+	take_completions(l);
+	expect_the_rest_untouched(l);
+}
+
+static void make_again(struct shared *s)
+{
+	s->srq = create_srq(s, PLACES, 4);
+	check(s->srq, "ibv_create_srq: %s", strerror(errno));
+	for (int i = 0; i < PAIRS; i++) {
+		s->b[i].conf.srq = s->srq;
+		s->b[i].qp = rdma_qp_create(&s->b[i]);
+		check(s->b[i].qp, "a queue pair: %s", strerror(errno));
+		rdma_reconnect(&s->a[i], &s->b[i]);
+	}
+	recv(s, 0, PAIRS);
+	for (int i = 0; i < PAIRS; i++)
+		send_to(s, i, (uint64_t)i);
+}
+
+static void destroyed_under_load(long arg)
+{
+	unsigned int rounds = ktap_opt.rounds ? ktap_opt.rounds : 12;
+	struct rdma_conf conf = rdma_conf_default();
+	static struct load l;
+
+	(void)arg;
+	conf.cqe = 2 * PLACES;
+	/* It soon gives up on who is gone, and not on who is slow. */
+	conf.timeout = 12;	/* 17 ms */
+	conf.retry_cnt = 5;
+	open_with(&l.s, &conf, PLACES);
+	rdma_buf_create(&l.places, l.s.pd, 2 * 64 * PLACES, 0, IBV_ACCESS_LOCAL_WRITE);
+	for (unsigned int i = 0; i < rounds; i++) {
+		load_once(&l, 1 + i * 97 % 500);
+		make_again(&l.s);
+	}
+	ktap_note("%lu messages, %lu receives left", l.taken, l.left);
+	check(l.left, "the queues went in the middle");
+	rdma_buf_destroy(&l.places);
+	close_shared(&l.s);
+}
+
 static void bad_values(long arg)
 {
 	uint32_t wr, sge;
@@ -379,7 +584,9 @@ static void bad_values(long arg)
 	wr = (uint32_t)s.dev.attr.max_srq_wr;
 	sge = (uint32_t)s.dev.attr.max_srq_sge;
 	check(!create_srq(&s, 0, 1), "no receives at all are refused");
+	check_errno(errno, EINVAL, "ibv_create_srq");
 	check(!create_srq(&s, wr + 1, 1), "more than max_srq_wr is refused");
+	check_errno(errno, EINVAL, "ibv_create_srq");
 	check(!create_srq(&s, 1, sge + 1), "more than max_srq_sge is refused");
 	check_errno(errno, EINVAL, "ibv_create_srq");
 	srq = create_srq(&s, wr, sge);
@@ -395,12 +602,15 @@ void qp_srq_cases(void)
 		 "srq.two-takers.uc");
 	ktap_add("ibv_modify_srq(3): limit", limit, 0, 0, "srq.limit");
 	ktap_add("ibv_modify_srq(3): IBV_SRQ_MAX_WR", resized, 0, 30, "srq.resize");
+	ktap_add("ibv_modify_srq(3): all or nothing", both, 0, 0, "srq.modify-both");
 	ktap_add("ibv_modify_srq(3), in use", resized_in_use, 0, 90, "srq.resize-in-use");
 	ktap_add("ibv_post_srq_recv(3): ENOMEM", full, 0, 30, "srq.full");
 	ktap_add("9.7.5.2.8: RNR", not_ready, 0, 0, "srq.rnr");
 	ktap_add("ibv_get_async_event(3): last WQE reached", last_wqe, 0, 0, "srq.last-wqe");
 	ktap_add("ibv_create_srq(3): pd", other_domain, 0, 0, "srq.other-domain");
 	ktap_add("ibv_create_srq(3): EBUSY", in_use, 0, 0, "srq.in-use");
+	ktap_add("ibv_create_srq(3), in use", destroyed_under_load, 0, 90,
+		 "srq.destroyed-under-load");
 	ktap_add("ibv_create_srq(3): max_srq_wr, max_srq_sge", bad_values, 0, 0,
 		 "srq.bad-values");
 }

@@ -11,6 +11,7 @@
 #define QPS		6
 #define AHS		12
 #define GROUPS		5
+#define SRQS		4
 #define MEMORY		65536
 #define QPN_MULTICAST	0xffffff
 #define QKEYS		3	/* so that most datagrams have the right one */
@@ -19,7 +20,7 @@
 struct crowd {
 	struct rdma_dev dev;
 	struct ibv_pd *pd;
-	struct ibv_srq *srq;		/* of every other queue pair */
+	struct ibv_srq *srqs[SRQS];	/* every other queue pair has one of them */
 	struct ibv_cq *unpolled;	/* resized; nobody looks at it */
 	struct rdma_end ends[QPS];
 	struct ibv_ah *ahs[AHS];
@@ -118,6 +119,8 @@ static void replace_qp(struct actor *a)
 	struct ib_uverbs_destroy_qp_resp resp;
 	struct ibv_qp *fresh;
 
+	if (end->conf.srq)
+		end->conf.srq = c->srqs[draw(a, SRQS)];
 	for (uint32_t i = 0; i < GROUPS * 2; i++) {
 		union ibv_gid mgid = group(i / 2);
 
@@ -131,6 +134,33 @@ static void replace_qp(struct actor *a)
 		return;
 	end->qp = fresh;
 	ready(a, end);
+}
+
+static struct ibv_srq *make_srq(struct crowd *c)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 256, .max_sge = 1 } };
+
+	return ibv_create_srq(c->pd, &init);
+}
+
+/* EBUSY where a queue pair has it. Others go on posting to a ring that nobody reads. */
+static void replace_srq(struct actor *a)
+{
+	struct crowd *c = a->shared;
+	uint32_t i = draw(a, SRQS);
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		struct ib_uverbs_destroy_srq core;
+	} cmd = { .core.srq_handle = c->srqs[i]->handle };
+	struct ib_uverbs_destroy_srq_resp resp;
+	struct ibv_srq *fresh;
+
+	if (ring_command(c->dev.ctx->cmd_fd, IB_USER_VERBS_CMD_DESTROY_SRQ, &cmd, sizeof(cmd),
+			 &resp, sizeof(resp)))
+		return;
+	fresh = make_srq(c);
+	if (fresh)
+		c->srqs[i] = fresh;
 }
 
 static bool is_in_rts(struct ibv_qp *qp)
@@ -186,7 +216,7 @@ static void receive(struct actor *a, struct rdma_end *end, uint32_t i)
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	if (end->conf.srq)
-		ibv_post_srq_recv(c->srq, &wr, &bad);
+		ibv_post_srq_recv(end->conf.srq, &wr, &bad);
 	else
 		ibv_post_recv(end->qp, &wr, &bad);
 }
@@ -228,7 +258,6 @@ static void post(struct actor *a)
 
 static void crowd_open(struct crowd *c)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = 256, .max_sge = 1 } };
 	struct rdma_conf conf = rdma_conf_default();
 
 	conf.type = IBV_QPT_UD;
@@ -238,14 +267,17 @@ static void crowd_open(struct crowd *c)
 	c->pd = ibv_alloc_pd(c->dev.ctx);
 	c->memory = calloc(1, MEMORY);
 	check(c->pd && c->memory, "a PD and memory");
-	c->srq = ibv_create_srq(c->pd, &init);
+	for (size_t i = 0; i < SRQS; i++) {
+		c->srqs[i] = make_srq(c);
+		check(c->srqs[i], "a shared receive queue: %s", strerror(errno));
+	}
 	c->unpolled = ibv_create_cq(c->dev.ctx, 1000, NULL, NULL, 0);
 	c->mr = ibv_reg_mr(c->pd, c->memory, MEMORY, IBV_ACCESS_LOCAL_WRITE);
-	check(c->srq && c->unpolled && c->mr, "queues and a region");
+	check(c->unpolled && c->mr, "a queue and a region");
 	for (size_t i = 0; i < QPS; i++) {
 		struct rdma_end *end = &c->ends[i];
 
-		conf.srq = i & 1 ? c->srq : NULL;
+		conf.srq = i & 1 ? c->srqs[i % SRQS] : NULL;
 		rdma_end_create(end, &c->dev, c->pd, &conf);
 		if (i == 2) {
 			check_errno(ibv_destroy_qp(end->qp), 0, "ibv_destroy_qp");
@@ -268,7 +300,7 @@ static void join(unsigned int seed, unsigned long *done)
 {
 	static const actor_fn acts[] = {
 		post, post, post, replace_ah, replace_ah, change_groups, replace_qp,
-		change_state, resize,
+		replace_srq, change_state, resize,
 	};
 	static struct crowd crowd;
 
