@@ -6,6 +6,7 @@
 #include "answers.h"
 
 #include <infiniband/tm_types.h>
+#include <unistd.h>
 
 /* --- objects that the device does not have --- */
 
@@ -64,6 +65,13 @@ static int create_flow(struct answers_env *e)
 	return answers_made(ibv_create_flow(e->end.qp, &attr));
 }
 
+static int create_flow_action(struct answers_env *e)
+{
+	struct ibv_flow_action_esp_attr attr = { 0 };
+
+	return answers_made(ibv_create_flow_action_esp(e->dev.ctx, &attr));
+}
+
 static int create_wq(struct answers_env *e)
 {
 	struct ibv_wq_init_attr attr = {
@@ -100,16 +108,89 @@ static int srq_of_type(struct answers_env *e, uint32_t type)
 	return answers_made(ibv_create_srq_ex(e->dev.ctx, &attr));
 }
 
-static int modify_srq(struct answers_env *e, uint32_t mask)
+static int ask_srq(struct answers_env *e, int (*ask)(struct ibv_srq *srq, uint32_t of),
+		   uint32_t of)
 {
 	struct ibv_srq_init_attr init = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_srq *srq = ibv_create_srq(e->end.pd, &init);
 	int err;
 
 	check(srq, "ibv_create_srq: %s", strerror(errno));
-	err = ibv_modify_srq(srq, &init.attr, (int)mask);
+	err = ask(srq, of);
 	check_errno(ibv_destroy_srq(srq), 0, "ibv_destroy_srq");
 	return err;
+}
+
+static int ask_modify(struct ibv_srq *srq, uint32_t mask)
+{
+	struct ibv_srq_attr attr = { .max_wr = 1 };
+
+	return ibv_modify_srq(srq, &attr, (int)mask);
+}
+
+static int modify_srq(struct answers_env *e, uint32_t mask)
+{
+	return ask_srq(e, ask_modify, mask);
+}
+
+static int ask_number(struct ibv_srq *srq, uint32_t number)
+{
+	return ibv_get_srq_num(srq, &number);
+}
+
+/* By which XRC names it. */
+static int get_srq_num(struct answers_env *e)
+{
+	return ask_srq(e, ask_number, 0);
+}
+
+static int ask_ops(struct ibv_srq *srq, uint32_t opcode)
+{
+	struct ibv_ops_wr wr = { .opcode = (enum ibv_ops_wr_opcode)opcode }, *bad;
+
+	return ibv_post_srq_ops(srq, &wr, &bad);
+}
+
+static int post_srq_ops(struct answers_env *e, uint32_t opcode)
+{
+	return ask_srq(e, ask_ops, opcode);
+}
+
+/* --- objects of other processes --- */
+
+static int open_qp(struct answers_env *e)
+{
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_TYPE,
+		.qp_num = e->end.qp->qp_num,
+		.qp_type = IBV_QPT_XRC_RECV,
+	};
+
+	return answers_made(ibv_open_qp(e->dev.ctx, &attr));
+}
+
+static int import_device(struct answers_env *e)
+{
+	int fd = dup(e->dev.ctx->cmd_fd);
+	int err = answers_made(ibv_import_device(fd));
+
+	close(fd);
+	return err;
+}
+
+static int import_pd(struct answers_env *e)
+{
+	return answers_made(ibv_import_pd(e->dev.ctx, e->end.pd->handle));
+}
+
+static int import_mr(struct answers_env *e)
+{
+	return answers_made(ibv_import_mr(e->end.pd, e->buf.mr->handle));
+}
+
+static int import_dm(struct answers_env *e)
+{
+	return answers_made(ibv_import_dm(e->dev.ctx, 0));
 }
 
 /* --- queue pairs --- */
@@ -318,12 +399,21 @@ const struct answers_row answers_verbs[] = {
 	UNSUPPORTED("alloc-null-mr", alloc_null_mr),
 	UNSUPPORTED("create-counters", create_counters),
 	UNSUPPORTED("create-flow", create_flow),
+	UNSUPPORTED("create-flow-action", create_flow_action),
 	UNSUPPORTED("create-wq", create_wq),
 	UNSUPPORTED("create-rwq-ind-table", create_rwq_ind_table),
 	UNSUPPORTED_OF("srq-tag-matching", srq_of_type, IBV_SRQT_TM),
 	/* in an XRC domain, of which there can be none */
 	NONSENSE_OF("srq-xrc", srq_of_type, IBV_SRQT_XRC),
 	NONSENSE_OF("modify-srq-unknown-mask", modify_srq, 1U << 20),
+	UNSUPPORTED("get-srq-num", get_srq_num),
+	UNSUPPORTED_OF("post-srq-ops-add", post_srq_ops, IBV_WR_TAG_ADD),
+	UNSUPPORTED_OF("post-srq-ops-sync", post_srq_ops, IBV_WR_TAG_SYNC),
+	UNSUPPORTED("open-qp", open_qp),
+	UNSUPPORTED("import-device", import_device),
+	UNSUPPORTED("import-pd", import_pd),
+	UNSUPPORTED("import-mr", import_mr),
+	UNSUPPORTED("import-dm", import_dm),
 	UNSUPPORTED_OF("qp-raw-packet", qp_of_type, IBV_QPT_RAW_PACKET),
 	UNSUPPORTED_OF("qp-driver", qp_of_type, IBV_QPT_DRIVER),
 	UNSUPPORTED_OF("qp-xrc-send", qp_of_type, IBV_QPT_XRC_SEND),

@@ -270,6 +270,63 @@ static void shared(long arg)
 	qp_close(&e);
 }
 
+/* A request for notification holds for the queue, whatever ring it has. */
+static void resize_armed(long arg)
+{
+	struct qp_env e;
+	int err;
+
+	qp_open(&e, NULL, 4096);
+	for (int cqe = 1000; cqe >= 10; cqe /= 10) {
+		check_errno(ibv_req_notify_cq(e.b.rcq, (int)arg), 0, "ibv_req_notify_cq");
+		err = ibv_resize_cq(e.b.rcq, cqe);
+		if (err == EOPNOTSUPP)
+			ktap_skip("CQs cannot be resized");
+		check_errno(err, 0, "ibv_resize_cq");
+		check(!notified(&e.b, 0), "to resize is no event");
+		send_one(&e, arg ? IBV_SEND_SOLICITED : 0);
+		check(notified(&e.b, RDMA_WAIT_MS), "an event comes");
+		take_event(&e.b);
+		qp_expect(e.b.rcq, 1, IBV_WC_SUCCESS, "the receive");
+	}
+	qp_close(&e);
+}
+
+/* Each of what holds a domain, by itself. */
+static void domain_busy(long arg)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_ah_attr path = { .is_global = 1 };
+	static uint8_t memory[64];
+	struct rdma_dev dev;
+	struct ibv_srq *srq;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;
+
+	(void)arg;
+	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
+	pd = ibv_alloc_pd(dev.ctx);
+	check(pd, "ibv_alloc_pd");
+	mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	check(mr, "ibv_reg_mr: %s", strerror(errno));
+	check_errno(ibv_dealloc_pd(pd), EBUSY, "ibv_dealloc_pd with a region");
+	check_errno(ibv_dereg_mr(mr), 0, "ibv_dereg_mr");
+	path.port_num = dev.port;
+	path.grh.dgid = dev.gid;
+	path.grh.sgid_index = (uint8_t)dev.gid_index;
+	ah = ibv_create_ah(pd, &path);
+	check(ah, "ibv_create_ah: %s", strerror(errno));
+	check_errno(ibv_dealloc_pd(pd), EBUSY, "ibv_dealloc_pd with an address handle");
+	check_errno(ibv_destroy_ah(ah), 0, "ibv_destroy_ah");
+	srq = ibv_create_srq(pd, &srq_attr);
+	check(srq, "ibv_create_srq: %s", strerror(errno));
+	check_errno(ibv_dealloc_pd(pd), EBUSY, "ibv_dealloc_pd with a shared queue");
+	check_errno(ibv_destroy_srq(srq), 0, "ibv_destroy_srq");
+	check_errno(ibv_dealloc_pd(pd), 0, "ibv_dealloc_pd with nothing");
+	rdma_dev_close(&dev);
+}
+
 static void busy(long arg)
 {
 	struct qp_env e;
@@ -297,8 +354,11 @@ void qp_cq_cases(void)
 		 QP_WRITE_IMM, 0, "cq.notify-solicited-long-write-imm");
 	ktap_add("overrun -> CQ_ERR event", overrun, 0, 0, "cq.overrun");
 	ktap_add("ibv_resize_cq(3)", resize, 0, 0, "cq.resize");
+	ktap_add("ibv_resize_cq(3), armed", resize_armed, 0, 0, "cq.resize-armed");
+	ktap_add("ibv_resize_cq(3), armed", resize_armed, 1, 0, "cq.resize-armed-solicited");
 	ktap_add("ibv_resize_cq(3), polled by another thread", resize_polled, 0, 90,
 		 "cq.resize-polled");
 	ktap_add("ibv_create_qp(3)", shared, 0, 0, "cq.shared");
 	ktap_add("ibv_destroy_cq(3): EBUSY", busy, 0, 0, "cq.busy");
+	ktap_add("ibv_alloc_pd(3): EBUSY", domain_busy, 0, 0, "pd.busy");
 }
