@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Address handles of odd attributes, of nobody's address, and many of them. */
+/* Address handles: which there are, who may send by one, and many of them. */
+#include "meanwhile.h"
 #include "ud_env.h"
 
 #include <arpa/inet.h>
@@ -125,6 +126,126 @@ static void many(long arg)
 	free(ahs);
 }
 
+static void other_pd(long arg)
+{
+	struct ibv_ah *own, *other;
+	struct rdma_wr w;
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	own = u.ah;
+	other = ud_ah(&u.e.b);
+	u.ah = other;
+	ud_build(&u, &w, 0, 8, u.e.b.qp->qp_num, UD_QKEY);
+	check_eq(rdma_do(&u.e.a, &w, NULL), IBV_WC_LOC_QP_OP_ERR, "status");
+	u.ah = own;
+	ud_expect_send_error(&u);
+	check_errno(ibv_destroy_ah(other), 0, "ibv_destroy_ah");
+	ud_close(&u);
+}
+
+/* In SQD a request waits; its address handle does not. */
+static void destroyed(long arg)
+{
+	struct ibv_ah *own;
+	struct rdma_wr w;
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	own = u.ah;
+	u.ah = ud_ah(&u.e.a);
+	check_errno(rdma_to_state(&u.e.a, IBV_QPS_SQD), 0, "to SQD");
+	ud_build(&u, &w, 0, 8, u.e.b.qp->qp_num, UD_QKEY);
+	rdma_post(&u.e.a, rdma_wr_chain(&w, 1));
+	check_errno(ibv_destroy_ah(u.ah), 0, "ibv_destroy_ah");
+	u.ah = own;
+	qp_expect_none(u.e.a.scq, "in SQD");
+	check_errno(rdma_to_state(&u.e.a, IBV_QPS_RTS), 0, "to RTS");
+	qp_expect(u.e.a.scq, w.wr.wr_id, IBV_WC_LOC_QP_OP_ERR,
+		  "a send by a handle that is gone");
+	ud_expect_send_error(&u);
+	ud_close(&u);
+}
+
+/* A path that leads nowhere is an error of ibv_create_ah(3). */
+static void bad_path(long arg)
+{
+	struct ibv_ah_attr path;
+	struct ud_env u;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	path = ud_path(&u.e.dev, &u.e.dev.gid);
+	path.is_global = 0;
+	check(!ibv_create_ah(u.e.a.pd, &path), "no GRH");
+	path = ud_path(&u.e.dev, &u.e.dev.gid);
+	path.port_num = 7;
+	check(!ibv_create_ah(u.e.a.pd, &path), "no such port");
+	path = ud_path(&u.e.dev, &u.e.dev.gid);
+	path.grh.sgid_index = 255;
+	check(!ibv_create_ah(u.e.a.pd, &path), "no such GID");
+	/* From one kind of address to the other. */
+	path = ud_path(&u.e.dev, &u.e.dev.gid);
+	memset(path.grh.dgid.raw, 0, 12);
+	if (ud_is_ipv4(&u.e.dev.gid))
+		path.grh.dgid.raw[0] = 0xfd;
+	else
+		memset(path.grh.dgid.raw + 10, 0xff, 2);
+	check(!ibv_create_ah(u.e.a.pd, &path), "the other IP version");
+	ud_close(&u);
+}
+
+/* Two queue pairs send by one handle while others come and go. */
+#define RACE_MS 300
+
+struct race {
+	struct ud_env *u;
+	struct rdma_end *end;
+};
+
+static bool race_send(struct meanwhile *m)
+{
+	struct race *r = m->object;
+	struct rdma_wr w;
+
+	ud_build(r->u, &w, 0, 64, r->u->e.b.qp->qp_num, UD_QKEY);
+	check_eq(rdma_do(r->end, &w, NULL), IBV_WC_SUCCESS, "a send");
+	return true;
+}
+
+static void shared(long arg)
+{
+	struct rdma_conf conf = rdma_conf_default();
+	struct meanwhile sender[2];
+	struct race race[2];
+	struct rdma_end c;
+	struct ud_env u;
+	uint64_t until;
+
+	(void)arg;
+	ud_open(&u, NULL);
+	conf.type = IBV_QPT_UD;
+	rdma_end_create(&c, &u.e.dev, u.e.a.pd, &conf);
+	ud_ready(&c);
+	race[0] = (struct race){ .u = &u, .end = &u.e.a };
+	race[1] = (struct race){ .u = &u, .end = &c };
+	for (int i = 0; i < 2; i++)
+		meanwhile_start(&sender[i], race_send, &race[i]);
+	until = rdma_now_us() + 1000ULL * RACE_MS * rdma_scale;
+	while (rdma_now_us() < until) {
+		struct ibv_ah *ah = ud_ah(&u.e.a);
+
+		check_errno(ibv_destroy_ah(ah), 0, "ibv_destroy_ah");
+	}
+	for (int i = 0; i < 2; i++)
+		check(meanwhile_stop(&sender[i]), "something was sent meanwhile");
+	ud_expect_lost(&u);
+	rdma_end_destroy(&c);
+	ud_close(&u);
+}
+
 void qp_ah_cases(void)
 {
 	static const char *const name[] = { "ipv6", "ipv4" };
@@ -137,4 +258,8 @@ void qp_ah_cases(void)
 	}
 	ktap_add("ibv_create_ah(3)", every_index, 0, 60, "ud.ah-every-index");
 	ktap_add("ibv_create_ah(3)", many, 0, 60, "ud.ah-many");
+	ktap_add("ibv_create_ah(3)", bad_path, 0, 0, "ud.ah-bad-path");
+	ktap_add("local QP operation error", other_pd, 0, 0, "ud.ah-other-pd");
+	ktap_add("local QP operation error", destroyed, 0, 0, "ud.ah-destroyed");
+	ktap_add("one handle, two queue pairs", shared, 0, 0, "ud.ah-shared");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 #include "ud_env.h"
 
+#define RECV_ID		0x7ec0
 #define LATER_ID	0x1a7e
 #define LATER_OFF	4096
 #define LATER_LEN	33
@@ -124,4 +125,25 @@ void ud_expect_lost(struct ud_env *u)
 	ud_send(u, LATER_OFF, LATER_LEN, UD_OWN_QKEY);
 	ud_expect(u, LATER_ID, LATER_OFF, LATER_OFF, LATER_LEN, NULL);
 	qp_expect_none(u->e.b.rcq, "what was sent before");
+}
+
+void ud_expect_send_error(struct ud_env *u)
+{
+	struct ibv_ah *back = ud_ah(&u->e.b);
+	struct rdma_wr w;
+
+	check(rdma_wait_state(u->e.a.qp, IBV_QPS_SQE), "the queue pair is in SQE");
+	ud_build(u, &w, 0, 8, u->e.b.qp->qp_num, UD_QKEY);
+	check_eq(rdma_do(&u->e.a, &w, NULL), IBV_WC_WR_FLUSH_ERR, "a send in SQE");
+	rdma_recv(&u->e.a, RECV_ID, u->e.abuf.addr, 100, u->e.abuf.mr->lkey);
+	rdma_wr_send(&w, u->e.bbuf.addr, 60, u->e.bbuf.mr->lkey);
+	w.wr.wr.ud.ah = back;
+	w.wr.wr.ud.remote_qpn = u->e.a.qp->qp_num;
+	w.wr.wr.ud.remote_qkey = UD_QKEY;
+	check_eq(rdma_do(&u->e.b, &w, NULL), IBV_WC_SUCCESS, "a send to it");
+	qp_expect(u->e.a.rcq, RECV_ID, IBV_WC_SUCCESS, "a receive in SQE");
+	check_errno(ibv_destroy_ah(back), 0, "ibv_destroy_ah");
+	check_errno(rdma_to_state(&u->e.a, IBV_QPS_RTS), 0, "from SQE to RTS");
+	ud_expect_lost(u);
+	check_eq(rdma_state(u->e.a.qp), IBV_QPS_RTS, "the state");
 }

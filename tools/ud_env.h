@@ -45,5 +45,10 @@ void ud_expect(struct ud_env *u, uint64_t wr_id, size_t off, size_t from, uint32
 	       struct ibv_wc *wc);
 /* What was sent before has not arrived, but what is sent now does. */
 void ud_expect_lost(struct ud_env *u);
+/*
+ * a is in SQE: what it sends is flushed, what it gets arrives, and after a modify
+ * to RTS it sends again (IBTA 10.3.1.6).
+ */
+void ud_expect_send_error(struct ud_env *u);
 
 #endif
