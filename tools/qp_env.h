@@ -70,6 +70,7 @@ void qp_poll_cases(void);
 void qp_post_cases(void);
 void qp_retry_cases(void);
 void qp_error_cases(void);
+void qp_modify_cases(void);
 void qp_state_cases(void);
 void qp_limit_cases(void);
 void qp_mr_cases(void);

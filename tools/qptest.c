@@ -13,6 +13,7 @@ int main(int argc, char **argv)
 	qp_post_cases();
 	qp_retry_cases();
 	qp_error_cases();
+	qp_modify_cases();
 	qp_state_cases();
 	qp_limit_cases();
 	qp_mr_cases();
