@@ -56,6 +56,7 @@ static void busy_then_bind(long arg)
 static void rereg_busy(long arg)
 {
 	int flags = (int)MW_ARG(arg);
+	struct mw_target t;
 	struct ibv_pd *pd;
 	struct mw_env e;
 	int err;
@@ -70,6 +71,10 @@ static void rereg_busy(long arg)
 		ktap_skip("the device does not register regions anew");
 	check_errno(err, EBUSY, "rereg of a region with a bound window");
 	mw_allowed(&e, &e.a, MW_WRITE, mw_at(&e, OFF, LEN));
+	/* nothing of the region is changed */
+	t = mw_at(&e, MW_REGION_LEN - LEN, LEN);
+	t.rkey = e.region.mr->rkey;
+	mw_allowed(&e, &e.a, MW_WRITE, t);
 	mw_expect_busy(&e);
 	mw_revoke(&e, MW_BY_DEALLOC);
 	check_errno(rdma_rereg_mr(e.region.mr, flags, pd, e.region.map, 8192,
@@ -258,12 +263,13 @@ void mw_destroy_cases(void)
 		ktap_add("ibv_dereg_mr(3): MR and windows stay usable",
 			 busy_then_bind, type, 0,
 			 "destroy.type%ld.busy-then-bind", type);
-		for (long flags = 1; flags <= 4; flags *= 2)
+		for (long flags = 1; flags <= 7; flags++)
 			ktap_add("rereg likewise", rereg_busy,
 				 type | flags << MW_ARG_SHIFT, 0,
-				 "destroy.type%ld.rereg-%s-busy", type,
-				 flags == 1 ? "translation" :
-				 flags == 2 ? "pd" : "access");
+				 "destroy.type%ld.rereg%s%s%s-busy", type,
+				 flags & IBV_REREG_MR_CHANGE_TRANSLATION ? "-memory" : "",
+				 flags & IBV_REREG_MR_CHANGE_PD ? "-pd" : "",
+				 flags & IBV_REREG_MR_CHANGE_ACCESS ? "-access" : "");
 		ktap_add("nothing waits for the network", qp_with_pending,
 			 type, 0, "destroy.type%ld.qp-with-pending", type);
 		ktap_add("ibv_dealloc_mw(3): at once", dealloc_at_once, type,

@@ -74,6 +74,7 @@ void qp_modify_cases(void);
 void qp_state_cases(void);
 void qp_limit_cases(void);
 void qp_mr_cases(void);
+void qp_rereg_cases(void);
 void qp_cq_cases(void);
 void qp_stress_cases(void);
 void qp_srq_cases(void);

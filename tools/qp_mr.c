@@ -204,74 +204,6 @@ static void same_memory(long arg)
 	qp_close(&e);
 }
 
-/* The old memory's key does not open the new memory. */
-static void rereg_old_key(long arg)
-{
-	struct rdma_buf other;
-	struct rdma_wr w;
-	struct qp_env e;
-	uint32_t old_key;
-	int err;
-
-	(void)arg;
-	qp_open(&e, NULL, 4096);
-	qp_fill(&e);
-	rdma_buf_create(&other, e.b.pd, 3000, 77, QP_REGION_RIGHTS);
-	rdma_buf_fill(&other, QP_TAG_B);
-	old_key = e.bbuf.mr->rkey;
-	err = rdma_rereg_mr(e.bbuf.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-			    other.addr, other.len, 0);
-	if (err == EOPNOTSUPP)
-		ktap_skip("the device does not register other memory");
-	check_errno(err, 0, "ibv_rereg_mr");
-	rdma_wr_write(&w, e.abuf.addr, 64, e.abuf.mr->lkey, (uintptr_t)other.addr, old_key);
-	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_REM_ACCESS_ERR, "a write by the old key");
-	check(rdma_buf_touched(&other, QP_TAG_B, 0, 0) < 0, "the new memory is untouched");
-	rdma_buf_destroy(&other);
-	qp_close(&e);
-}
-
-/* Other memory: the old one is out of reach, by either address. */
-static void rereg_translation(long arg)
-{
-	struct rdma_buf other;
-	struct rdma_wr w;
-	struct qp_env e;
-	int err;
-
-	(void)arg;
-	qp_open(&e, NULL, 4096);
-	qp_fill(&e);
-	rdma_buf_create(&other, e.b.pd, 3000, 77, QP_REGION_RIGHTS);
-	rdma_buf_fill(&other, QP_TAG_B);
-	err = rdma_rereg_mr(e.bbuf.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-			    other.addr, other.len, 0);
-	if (err == EOPNOTSUPP)
-		ktap_skip("the device does not register other memory");
-	check_errno(err, 0, "ibv_rereg_mr");
-	rdma_wr_write(&w, e.abuf.addr, 3000, e.abuf.mr->lkey,
-		      (uintptr_t)other.addr, e.bbuf.mr->rkey);
-	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS, "a write to the new memory");
-	check(!memcmp(other.addr, e.abuf.addr, 3000), "the data arrives");
-	check(rdma_buf_touched(&other, QP_TAG_B, 0, 3000) < 0, "... and nowhere else");
-	check_errno(rdma_rereg_mr(e.bbuf.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-				  (void *)8192, 4096, 0), EFAULT,
-		    "memory that is not there");
-	check_errno(rdma_rereg_mr(e.bbuf.mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL,
-				  other.addr, 0, 0), EINVAL, "no memory");
-	rdma_wr_write(&w, e.abuf.addr, 3000, e.abuf.mr->lkey,
-		      (uintptr_t)other.addr, e.bbuf.mr->rkey);
-	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_SUCCESS, "what failed changes nothing");
-	rdma_wr_write(&w, e.abuf.addr, 64, e.abuf.mr->lkey, e.bbuf.iova,
-		      e.bbuf.mr->rkey);
-	check_eq(rdma_do(&e.a, &w, NULL), IBV_WC_REM_ACCESS_ERR,
-		 "a write to the old memory");
-	check(rdma_buf_touched(&e.bbuf, QP_TAG_B, 0, 0) < 0,
-	      "the old memory is untouched");
-	rdma_buf_destroy(&other);
-	qp_close(&e);
-}
-
 /* Huge pages, by request or as the kernel likes. */
 static void huge_pages(long arg)
 {
@@ -381,10 +313,6 @@ void qp_mr_cases(void)
 		 "mr.read-only");
 	ktap_add("ibv_reg_mr(3): iova", own_iova, 0, 0, "mr.own-iova");
 	ktap_add("ibv_reg_mr(3)", same_memory, 0, 0, "mr.same-memory");
-	ktap_add("ibv_rereg_mr(3): IBV_REREG_MR_CHANGE_TRANSLATION", rereg_old_key,
-		 0, 0, "mr.rereg-old-key");
-	ktap_add("ibv_rereg_mr(3): IBV_REREG_MR_CHANGE_TRANSLATION", rereg_translation,
-		 0, 0, "mr.rereg-translation");
 	ktap_add("huge pages", huge_pages, 0, 30, "mr.huge-pages-transparent");
 	ktap_add("huge pages", huge_pages, 1, 30, "mr.huge-pages");
 	ktap_add("4 GiB", four_gib, 0, 60, "mr.4-gib");

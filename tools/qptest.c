@@ -17,6 +17,7 @@ int main(int argc, char **argv)
 	qp_state_cases();
 	qp_limit_cases();
 	qp_mr_cases();
+	qp_rereg_cases();
 	qp_cq_cases();
 	qp_stress_cases();
 	qp_srq_cases();
