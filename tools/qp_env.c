@@ -197,6 +197,12 @@ void qp_expect_works(struct qp_env *e)
 	qp_expect(e->a.rcq, RECV_ID, IBV_WC_SUCCESS, "its receive");
 }
 
+void qp_expect_no_peer(int err, const char *address)
+{
+	check(err == EINVAL || err == ENODEV || err == ENETUNREACH || err == ETIMEDOUT,
+	      "%s is no peer: %s", address, strerror(err));
+}
+
 uint8_t *qp_map_repeated(size_t len, size_t piece)
 {
 	uint8_t *mem = MAP_FAILED;

@@ -59,6 +59,9 @@ void qp_expect_moved(struct qp_env *e, enum qp_op op, size_t off, size_t len);
 /* The connection works: a short message each way. */
 void qp_expect_works(struct qp_env *e);
 
+/* So says the device, or the kernel where it looks for the address before that. */
+void qp_expect_no_peer(int err, const char *address);
+
 /*
  * @len bytes of addresses over the same @piece bytes of memory again and again;
  * NULL if that cannot be had. To be unmapped with munmap().

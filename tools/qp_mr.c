@@ -76,24 +76,22 @@ static void bad_memory(long arg)
 
 static void bad_length(long arg)
 {
-	struct ibv_mr *mr;
 	uint8_t *page;
 	struct bare b;
 
 	(void)arg;
 	open_bare(&b);
 	page = map_pages(1, PROT_READ | PROT_WRITE, 0);
-	for (int bit = 40; bit < 64; bit++) {
-		mr = ibv_reg_mr(b.pd, page, 1UL << bit, IBV_ACCESS_LOCAL_WRITE);
-		check(!mr, "a length of 2^%d is refused", bit);
-	}
-	mr = ibv_reg_mr(b.pd, page, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
-	check(!mr, "a length of 2^64 - 1 is refused");
-	mr = ibv_reg_mr(b.pd, page, 0 - (size_t)page, IBV_ACCESS_LOCAL_WRITE);
-	check(!mr, "a length up to the end of all addresses is refused");
-	mr = ibv_reg_mr(b.pd, page, 0 - (size_t)page + 16,
-			IBV_ACCESS_LOCAL_WRITE);
-	check(!mr, "a length around the end of all addresses is refused");
+	for (int bit = 40; bit < 64; bit++)
+		refused(&b, page, 1UL << bit, IBV_ACCESS_LOCAL_WRITE,
+			1UL << bit > b.dev.attr.max_mr_size ? EINVAL : EFAULT,
+			"a length of 2^40 or more");
+	refused(&b, page, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE, EINVAL, "a length of 2^64 - 1");
+	refused(&b, page, 0 - (size_t)page, IBV_ACCESS_LOCAL_WRITE, EINVAL,
+		"a length up to the end of all addresses");
+	refused(&b, page, 0 - (size_t)page + 16, IBV_ACCESS_LOCAL_WRITE, EINVAL,
+		"a length around the end of all addresses");
+	refused(&b, page, 0, IBV_ACCESS_LOCAL_WRITE, EINVAL, "no memory");
 	close_bare(&b);
 }
 
@@ -109,10 +107,8 @@ static void bad_access(long arg)
 		"REMOTE_WRITE without LOCAL_WRITE");
 	refused(&b, page, PAGE, IBV_ACCESS_REMOTE_ATOMIC, EINVAL,
 		"REMOTE_ATOMIC without LOCAL_WRITE");
-	check(!ibv_reg_mr(b.pd, page, PAGE, 1 << 15),
-	      "a flag that does not exist is refused");
-	check(!ibv_reg_mr(b.pd, page, PAGE, (int)(1U << 31)),
-	      "a flag that does not exist is refused");
+	refused(&b, page, PAGE, 1U << 15, EINVAL, "a flag that does not exist");
+	refused(&b, page, PAGE, 1U << 31, EINVAL, "the last flag, which does not exist");
 	close_bare(&b);
 }
 

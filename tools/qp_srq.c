@@ -584,11 +584,11 @@ static void bad_values(long arg)
 	wr = (uint32_t)s.dev.attr.max_srq_wr;
 	sge = (uint32_t)s.dev.attr.max_srq_sge;
 	check(!create_srq(&s, 0, 1), "no receives at all are refused");
-	check_errno(errno, EINVAL, "ibv_create_srq");
+	check_errno(errno, EINVAL, "no receives");
 	check(!create_srq(&s, wr + 1, 1), "more than max_srq_wr is refused");
-	check_errno(errno, EINVAL, "ibv_create_srq");
+	check_errno(errno, EINVAL, "more than max_srq_wr");
 	check(!create_srq(&s, 1, sge + 1), "more than max_srq_sge is refused");
-	check_errno(errno, EINVAL, "ibv_create_srq");
+	check_errno(errno, EINVAL, "more than max_srq_sge");
 	srq = create_srq(&s, wr, sge);
 	check(srq, "the greatest can be had: %s", strerror(errno));
 	check_errno(ibv_destroy_srq(srq), 0, "ibv_destroy_srq");

@@ -59,6 +59,20 @@ struct ibv_ah *ud_ah(struct rdma_end *end)
 	return ah;
 }
 
+int ud_try_ah(struct rdma_end *end, struct ibv_ah_attr *path)
+{
+	struct ibv_ah *ah;
+
+	errno = 0;
+	ah = ibv_create_ah(end->pd, path);
+	if (!ah) {
+		check(errno, "ibv_create_ah says why");
+		return errno;
+	}
+	check_errno(ibv_destroy_ah(ah), 0, "ibv_destroy_ah");
+	return 0;
+}
+
 void ud_open(struct ud_env *u, const struct rdma_conf *conf)
 {
 	struct rdma_conf plain = rdma_conf_default();

@@ -32,6 +32,8 @@ void ud_use_gid(struct rdma_dev *dev, bool ipv4);
 /* The path to an address of this device's. */
 struct ibv_ah_attr ud_path(const struct rdma_dev *dev, const union ibv_gid *dgid);
 struct ibv_ah *ud_ah(struct rdma_end *end);
+/* Make a handle and destroy it; 0 or why there is none. */
+int ud_try_ah(struct rdma_end *end, struct ibv_ah_attr *path);
 
 /* A request of @len bytes at @off of a's memory to a queue pair by number. */
 void ud_build(struct ud_env *u, struct rdma_wr *w, size_t off, uint32_t len,
