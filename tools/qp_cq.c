@@ -102,33 +102,44 @@ static void solicited_long(long arg)
 	qp_close(&e);
 }
 
-/* More completions than a CQ holds: an event about it, and no harm beyond. */
-static void overrun(long arg)
+/* More completions than a CQ holds: events about it and its queue pair, and no harm beyond. */
+static void overrun(long receives)
 {
 	struct rdma_conf conf = rdma_conf_default();
 	struct rdma_wr w;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
 	struct qp_env e;
 	int n;
 
-	(void)arg;
 	conf.cqe = 8;
 	conf.cap.max_send_wr = 1024;
+	conf.cap.max_recv_wr = 1024;
 	qp_open(&e, &conf, 4096);
-	n = e.a.scq->cqe + 2;
+	cq = receives ? e.b.rcq : e.a.scq;
+	qp = receives ? e.b.qp : e.a.qp;
+	n = cq->cqe + 2;
 	if (n > 1024)
-		ktap_skip("the smallest CQ has %d entries", e.a.scq->cqe);
+		ktap_skip("the smallest CQ has %d entries", cq->cqe);
+	for (int i = 0; receives && i < n; i++)
+		rdma_recv(&e.b, (uint64_t)i, NULL, 0, 0);
 	for (int i = 0; i < n; i++) {
-		qp_build(&e, &w, QP_WRITE, 0, 8);
+		qp_build(&e, &w, receives ? QP_SEND : QP_WRITE, 0, receives ? 0 : 8);
+		if (receives)
+			w.wr.send_flags = 0;
 		if (rdma_try_post(&e.a, rdma_wr_chain(&w, 1)))
 			break;
 	}
-	check(rdma_wait_event(&e.dev, IBV_EVENT_CQ_ERR, e.a.scq, RDMA_WAIT_MS),
+	check(rdma_wait_event(&e.dev, IBV_EVENT_CQ_ERR, cq, RDMA_WAIT_MS),
 	      "IBV_EVENT_CQ_ERR comes");
+	check(rdma_wait_event(&e.dev, IBV_EVENT_QP_FATAL, qp, RDMA_WAIT_MS),
+	      "IBV_EVENT_QP_FATAL comes");
+	check_eq(rdma_state(qp), IBV_QPS_ERR, "the state of the queue pair");
 	/* what is in it may or may not be had; asking does not hurt */
 	for (int i = 0; i < n; i++) {
 		struct ibv_wc wc;
 
-		if (ibv_poll_cq(e.a.scq, 1, &wc) <= 0)
+		if (ibv_poll_cq(cq, 1, &wc) <= 0)
 			break;
 	}
 	rdma_buf_destroy(&e.abuf);
@@ -352,7 +363,8 @@ void qp_cq_cases(void)
 		 QP_SEND_IMM, 0, "cq.notify-solicited-long-send-imm");
 	ktap_add("ibv_req_notify_cq(3): solicited", solicited_long,
 		 QP_WRITE_IMM, 0, "cq.notify-solicited-long-write-imm");
-	ktap_add("overrun -> CQ_ERR event", overrun, 0, 0, "cq.overrun");
+	ktap_add("overrun -> events of CQ and QP", overrun, 0, 0, "cq.overrun");
+	ktap_add("overrun -> events of CQ and QP", overrun, 1, 0, "cq.overrun-receives");
 	ktap_add("ibv_resize_cq(3)", resize, 0, 0, "cq.resize");
 	ktap_add("ibv_resize_cq(3), armed", resize_armed, 0, 0, "cq.resize-armed");
 	ktap_add("ibv_resize_cq(3), armed", resize_armed, 1, 0, "cq.resize-armed-solicited");
