@@ -3,8 +3,8 @@
 #
 # A device that is taken away from applications that hold everything it has, round
 # after round: load the module, add links, start traffic, remove, unload. Each round
-# has another pair of the ways to remove and the kinds of traffic; the wire of every
-# other one delays, so that packets sit in both qdiscs while their sender goes.
+# has another pair of the ways to remove and the kinds of traffic; each way comes with a
+# wire that delays, so that packets sit in both qdiscs while their sender goes, and without.
 #
 #	init_net			namespace "far"
 #	  near: smw1 <-- veth -->	  remote: smw2
@@ -14,6 +14,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/cmlib.sh"
+. "$(dirname "$0")/holdlib.sh"
 
 ways=('rdma link delete' 'ip link delete' 'ip link set down' 'rmmod')
 loads=('RC, direct path' 'RC, packets' 'UD' 'connection manager')
@@ -21,23 +22,9 @@ loads=('RC, direct path' 'RC, packets' 'UD' 'connection manager')
 limit=$((3000 * slow))
 delay=50
 ! is_debug || delay=200
-holders=()
 near_gid=$(gid_of 10.79.0.1) remote_gid=$(gid_of 10.79.0.2)
 
 is_loaded() { [[ -d /sys/module/smw ]]; }
-# said DEVICE WORDS: what the application that holds it has said.
-said() {
-	local line
-	while read -r line; do
-		[[ $line != "$2" ]] || return 0
-	done <"$scratch/holder-$1"
-	return 1
-}
-ended() {
-	local stat
-	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
-	[[ $stat == *') Z '* ]]
-}
 
 # has_address DEVICE ADDRESS: without a process, since there are hundreds of rounds.
 has_address() {
@@ -70,17 +57,10 @@ links() {
 	until_true 20 has_address smw2 "$remote_gid"
 }
 
-slow_wire() {
-	tc qdisc add dev near root netem limit 10000 delay "${delay}ms"
-	tc -n far qdisc add dev remote root netem limit 10000 delay "${delay}ms"
-}
-
-# hold DEVICE ARGUMENT...: an application that holds everything, and uses it.
-hold() {
-	: >"$scratch/holder-$1"
-	"$top/tools/holdall" --limit $((20 * slow)) --device "$@" >"$scratch/holder-$1" 2>&1 &
-	holders+=("$1 $!")
-	until_true 20 said "$1" ready
+# wire_delays add|change MS
+wire_delays() {
+	tc qdisc "$1" dev near root netem limit 10000 delay "$2ms"
+	tc -n far qdisc "$1" dev remote root netem limit 10000 delay "$2ms"
 }
 
 start_load() {
@@ -101,6 +81,13 @@ start_load() {
 in_qdiscs() {
 	[[ $(tc -s qdisc show dev near) =~ backlog\ [0-9]+b\ [1-9] ]] &&
 		[[ $(tc -n far -s qdisc show dev remote) =~ backlog\ [0-9]+b\ [1-9] ]]
+}
+
+# What is sent from now on stays in the qdiscs, for longer than the module.
+stop_wire() {
+	wire_delays change 60000
+	sleep "0.$((2 * delay))"
+	until_true 20 in_qdiscs
 }
 
 # ---- the removal ----
@@ -128,15 +115,6 @@ remove() {
 	[[ ! -e $sysfs/smw1 ]]
 }
 
-# An application was told, could give everything back, and has ended.
-judge_holder() {
-	until_true 10 ended "$2"
-	wait "$2"
-	said "$1" 'event local catastrophic error'
-	said "$1" woken
-	said "$1" 'done'
-}
-
 # Whatever a round that failed left.
 clean_up() {
 	end_jobs
@@ -145,23 +123,21 @@ clean_up() {
 }
 
 round() {
-	local holder
 	rm -f "$scratch"/holder-*
 	trap 'tail -v -n 20 "$scratch/took" "$scratch"/holder-*; clean_up' EXIT
 	set -x
 	modprobe smw
 	netdevs
 	links
-	(($3 == 0)) || slow_wire
+	(($3 == 0)) || wire_delays add "$delay"
 	start_load "$2"
-	(($3 == 0)) || until_true 20 in_qdiscs
+	(($3 == 0)) || stop_wire
 	remove "$1"
 	! is_loaded || quick rmmod smw
 	not is_loaded
-	for holder in "${holders[@]}"; do
-		# shellcheck disable=SC2086	# a device and a process
-		judge_holder $holder
-	done
+	# A netdev that went, or went down, took its packets along.
+	(($3 == 0 || $1 == 1 || $1 == 2)) || in_qdiscs
+	judge_holders
 	clean_up
 	trap - EXIT
 }
@@ -178,12 +154,16 @@ modprobe sch_netem
 ! is_loaded || { rdma link delete smw0 2>/dev/null || true; rmmod smw; }
 ip netns add far
 ip -n far link set lo up
+delayed_ways=()
 for ((n = 0; n < rounds && SECONDS < end; n++)); do
-	way=$((n % 4)) load=$(((n + n / 4) % 4)) delayed=$(((n / 4 + n / 16) % 2))
-	((load)) || delayed=0
+	# Each way once, and then with packets in qdiscs: not those of the direct path.
+	way=$((n % 4)) load=$(((n + n / 8) % 4)) delayed=$((n / 4 % 2))
+	((!delayed)) || load=$((1 + (way + n / 8) % 3))
+	((!delayed)) || delayed_ways[way]=1
 	check "${ways[way]} under ${loads[load]}$( ((!delayed)) || echo ', packets in qdiscs')" \
 		round "$way" "$load" "$delayed"
 done
+((n < 8)) || check 'each way came with packets in qdiscs' test "${#delayed_ways[@]}" = 4
 echo "# $n rounds in $((SECONDS - start)) s, the slowest took $(sort -rn "$scratch/took" | head -n 1)"
 ip netns delete far
 finish
