@@ -9,6 +9,7 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/netlib.sh"
+. "$(dirname "$0")/holdlib.sh"
 
 # ---- namespaces ----
 
@@ -84,6 +85,30 @@ device_without_netdev() {
 	"$path" -d smw1 -x "$slow" move
 }
 
+objects_are() { [[ $(<"$debugfs/$1/objects") == "$2" ]]; }
+
+# moved_in_use SAME-HOST: from under applications, which lose it at once and wholly.
+moved_in_use() {
+	local before
+	before=$(<"$debugfs/smw1/objects")
+	same_host smw1 "$1"
+	ip netns add cell
+	hold smw1 --use rc
+	connect 10.83.0.1
+	timeout $((5 * slow)) rdma dev set smw1 netns cell
+	not link_exists smw1
+	judge_holders
+	end_jobs
+	ip netns exec cell "$path" -d smw1 -x "$slow" move
+	ip netns attach home $$
+	ip netns exec cell rdma dev set smw1 netns home
+	ip netns delete home
+	ip netns delete cell
+	"$path" -d smw1 -x "$slow" move
+	until_true 10 objects_are smw1 "$before"
+	same_host smw1 1
+}
+
 # The netdev goes while its device is on the way to another namespace. It may get there
 # or not; but it goes, and nobody waits for it.
 goes_while_moving() {
@@ -129,6 +154,8 @@ ip netns delete far
 until_true 10 link_gone smw1
 case_of 'exclusive: a device and its netdev in a namespace' exclusive
 case_of 'exclusive: a device without its netdev' device_without_netdev
+case_of 'exclusive: a device moves while in use, direct path' moved_in_use 1
+case_of 'exclusive: a device moves while in use, packets' moved_in_use 0
 case_of 'exclusive: a netdev goes while its device moves' goes_while_moving
 case_of 'exclusive: namespace deleted while in use' exclusive_deleted
 # The suites that follow find nothing of this one, whatever failed.
