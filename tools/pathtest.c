@@ -22,8 +22,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH		3000	/* of a message: packets of every place in it */
-#define DATAGRAM	200	/* fits into every path MTU */
 #define GRH		40
 #define LOST_MS		100	/* a message that may be lost has arrived by then */
 #define HANG_MS		20000	/* any completion, error or not, has come by then */
@@ -71,9 +69,12 @@ static bool is_reliable(const struct path *p)
 	return p->conf.type == IBV_QPT_RC;
 }
 
+/* A datagram fills the path MTU; another message is a first packet, a middle and a last. */
 static uint32_t length_of(const struct path *p)
 {
-	return is_datagram(p) ? DATAGRAM : LENGTH;
+	uint32_t mtu = 128U << p->conf.mtu;
+
+	return is_datagram(p) ? mtu : 2 * mtu + mtu / 2 + 1;
 }
 
 static void say(const char *what, int err, uint64_t start)
@@ -263,7 +264,7 @@ static void write_bytes(struct path *p)
 	uint64_t until = rdma_now_us() + 1000ULL * LOST_MS * rdma_scale;
 
 	fill(p);
-	rdma_wr_write(&w, p->abuf.addr, LENGTH, p->abuf.mr->lkey, p->bbuf.iova,
+	rdma_wr_write(&w, p->abuf.addr, length_of(p), p->abuf.mr->lkey, p->bbuf.iova,
 		      p->bbuf.mr->rkey);
 	do_request(p, &w, "WRITE");
 	while (!same(p, 0)) {
@@ -279,7 +280,7 @@ static void read_bytes(struct path *p)
 	struct rdma_wr w;
 
 	fill(p);
-	rdma_wr_read(&w, p->abuf.addr, LENGTH, p->abuf.mr->lkey, p->bbuf.iova,
+	rdma_wr_read(&w, p->abuf.addr, length_of(p), p->abuf.mr->lkey, p->bbuf.iova,
 		     p->bbuf.mr->rkey);
 	do_request(p, &w, "READ");
 	if (!same(p, 0))
@@ -342,8 +343,8 @@ static void open_ends(struct path *p)
 {
 	rdma_end_create(&p->a, &p->dev, NULL, &p->conf);
 	rdma_end_create(&p->b, &p->peer_dev, NULL, &p->conf);
-	rdma_buf_create(&p->abuf, p->a.pd, LENGTH + GRH, 0, p->conf.access);
-	rdma_buf_create(&p->bbuf, p->b.pd, LENGTH + GRH, 0, p->conf.access);
+	rdma_buf_create(&p->abuf, p->a.pd, length_of(p) + GRH, 0, p->conf.access);
+	rdma_buf_create(&p->bbuf, p->b.pd, length_of(p) + GRH, 0, p->conf.access);
 }
 
 static void close_ends(struct path *p)

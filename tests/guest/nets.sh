@@ -175,7 +175,7 @@ both_mtu() {
 # netdev's MTU : the largest path MTU it carries : the next one
 mtus() {
 	local row mtu most more address
-	for row in 1280:1024:2048 1500:1024:2048 4200:4096: 9000:4096:; do
+	for row in 1280:1024:2048 1500:1024:2048 2200:2048:4096 4200:4096: 9000:4096:; do
 		IFS=: read -r mtu most more <<<"$row"
 		both_mtu "$mtu"
 		for address in 10.79.0. fd79::; do
