@@ -105,6 +105,21 @@ loopback_by_cm() {
 
 # ---- every index, and peers that are not there ----
 
+# Where the table has an address.
+used_indexes() { grep -Lx 0000:0000:0000:0000:0000:0000:0000:0000 "$sysfs/smw1/ports/1/gids"/* | wc -l; }
+
+every_index() {
+	local service said
+	same_host smw1 "$1"
+	for service in rc uc ud; do
+		said=$("$path" -x "$slow" -d smw1 -t $service indexes)
+		echo "$said"
+		[[ $said =~ ^([0-9]+)\ indexes.*\ ([0-9]+)\ ms$ ]]
+		((BASH_REMATCH[1] == $(used_indexes) && BASH_REMATCH[2] < 5000 * slow))
+	done
+	same_host smw1 1
+}
+
 # From a given interface IPv4 takes what no route leads to for a neighbour.
 unreachable() {
 	local ends service
@@ -228,6 +243,36 @@ mtu_lowered() {
 	both_mtu 1500
 }
 
+# ---- the netdev goes down ----
+
+# IPv6 takes its addresses away from a netdev that is down.
+near_up() {
+	ip link set near up
+	ip addr replace fd79::1/64 dev near nodad
+	until_true 10 has_gid smw1 fd79::1
+	until_true 10 has_gid smw1 10.79.0.1
+}
+
+# netdev_down SERVICE PREFIX [SAME-HOST]: for longer than RC tries, and for less. It is up
+# again however the case ends.
+netdev_down() {
+	local ends
+	trap 'set +e; near_up; same_host smw1 1; end_jobs' EXIT
+	if [[ $1 == rc ]]; then
+		from_near "$2" "${3:-}"
+		start_run "${ends[@]}" -o 10
+		ip link set near down
+		run_fails 'retry counter exceeded'
+		near_up
+	fi
+	from_near "$2" "${3:-}"
+	start_run "${ends[@]}" -t "$1" -o 17
+	ip link set near down
+	sleep 0.2
+	near_up
+	end_run
+}
+
 # ---- addresses that come and go while queue pairs live ----
 
 unrelated_addresses() {
@@ -332,7 +377,8 @@ case_of 'own addresses, direct path' own_addresses 1
 case_of 'own addresses, packets' own_addresses 0
 case_of 'loopback' loopback
 case_of 'loopback addresses and the connection manager: told at once' loopback_by_cm
-case_of 'every GID index' "$path" -x "$slow" -d smw1 indexes
+case_of 'every GID index, direct path' every_index 1
+case_of 'every GID index, packets' every_index 0
 case_of 'no route to the peer' unreachable
 case_of 'a route by another netdev' other_way
 case_of 'no neighbour' no_neighbour
@@ -342,6 +388,10 @@ case_of 'MTU of a route' route_mtu
 case_of 'MTU without IPv6: groups' groups_outlive_mtu
 case_of 'MTU lowered at the sender' mtu_lowered ip link set near
 case_of 'MTU lowered at the receiver' mtu_lowered in_far ip link set remote
+case_of 'the netdev goes down and up, RC' netdev_down rc fd79::
+case_of 'the netdev goes down and up, UD' netdev_down ud fd79::
+case_of 'the netdev goes down and up, direct path' netdev_down rc 10.79.0. 1
+case_of 'the netdev goes down and up, packets on one host' netdev_down rc 10.79.0. 0
 case_of 'other addresses come and go, RC' unrelated_addresses rc
 case_of 'other addresses come and go, UD' unrelated_addresses ud
 case_of 'another MAC, IPv4' mac_changed 10.79.0.1 10.79.0.2 02:00:00:00:00:77
