@@ -216,15 +216,27 @@ mtu() {
 	rdma link delete smw1
 }
 
+gid_events() { grep -c GID_CHANGE "$scratch/events" || true; }
+more_gid_events() { (($(gid_events) > $1)); }
+
+# tells_gids COMMAND...: applications hear that the table is another.
+tells_gids() {
+	local before
+	before=$(gid_events)
+	"$@"
+	until_true 5 more_gid_events "$before"
+}
+
 addresses() {
 	add smw1 near
-	ip addr add 10.79.0.1/24 dev near
+	watch_events smw1
+	tells_gids ip addr add 10.79.0.1/24 dev near
 	until_true 5 has_gid smw1 10.79.0.1
-	ip addr add fd79::1/64 dev near nodad
+	tells_gids ip addr add fd79::1/64 dev near nodad
 	until_true 5 has_gid smw1 fd79::1
-	ip addr del 10.79.0.1/24 dev near
+	tells_gids ip addr del 10.79.0.1/24 dev near
 	until_true 5 lacks_gid smw1 10.79.0.1
-	ip addr del fd79::1/64 dev near
+	tells_gids ip addr del fd79::1/64 dev near
 	until_true 5 lacks_gid smw1 fd79::1
 	ip link set near address 02:00:00:00:00:55
 	until_true 5 has_gid smw1 fe80::0:ff:fe00:55
