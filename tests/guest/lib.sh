@@ -181,6 +181,8 @@ served() {
 	local status=0
 	wait "$server" || status=$?
 	sed 's/^/server: /' "$scratch/server"
+	# A pingpong that checks bytes (-c) ends well whatever they were.
+	! grep -q '^invalid data' "$scratch/server" || status=1
 	((status == 0)) || echo "the server's exit status: $status"
 	return "$status"
 }

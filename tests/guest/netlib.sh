@@ -113,8 +113,7 @@ pingpong() {
 	local program to from
 	to=$(gid_index "$1" "$2") from=$(gid_index "$3" "$4")
 	for program in ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong; do
-		local words=(-n 50 -s 900)
-		[[ $program != ibv_rc_pingpong ]] || words+=(-c)
+		local words=(-n 50 -s 900 -c)
 		with_server_in far pair $program -d "$1" -g "$to" "${words[@]}" -- \
 			$program -d "$3" -g "$from" "${words[@]}" 10.79.0.2
 	done

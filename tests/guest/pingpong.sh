@@ -58,11 +58,11 @@ on_stock check 'rc_pingpong with completion events' pingpong "$v4" -c -e
 for mtu in 256 512 1024; do
 	on_stock check "rc_pingpong at path MTU $mtu" pingpong "$v4" -c -m "$mtu" -s 5000
 done
-on_stock check 'rc_pingpong of one byte' pingpong "$v4" -s 1
+on_stock check 'rc_pingpong of one byte' pingpong "$v4" -c -s 1
 check 'rc_pingpong of 1 MiB' pingpong "$v4" -c -s 1048576 -n 10
 on_stock check 'rc_pingpong with the post_send of the extended interface' pingpong "$v4" -c -N
 on_stock check 'rc_pingpong with one receive at a time' pingpong "$v4" -c -r 1
-on_stock check 'rc_pingpong with a service level' pingpong "$v4" -l 3 -n 10
+on_stock check 'rc_pingpong with a service level' pingpong "$v4" -c -l 3 -n 10
 on_stock unsupported 'rc_pingpong with timestamps' 'completions have none' \
 	'completion timestamp capable' pingpong "$v4" -t
 on_stock unsupported 'rc_pingpong on demand' 'no on-demand paging' 'ODP capable' pingpong "$v4" -o
@@ -77,16 +77,16 @@ on_stock check 'rc_pingpong on a port that is not there: refused' \
 	refuses 'modify QP to INIT' pingpong "$v4" -i 2
 program=ibv_srq_pingpong
 on_stock check 'srq_pingpong' pingpong "$v4" -c
-check 'srq_pingpong with completion events, 4 queue pairs' pingpong "$v4" -e -q 4
+check 'srq_pingpong with completion events, 4 queue pairs' pingpong "$v4" -c -e -q 4
 on_stock unsupported 'srq_pingpong on demand' 'no on-demand paging' 'ODP capable' pingpong "$v4" -o
 program=ibv_xsrq_pingpong
 on_stock unsupported 'xsrq_pingpong' 'there is no XRC' 'Open the XRC Domain' \
 	$program -d "$dev" -g "$v4"
 program=ibv_uc_pingpong
-on_stock check 'uc_pingpong' pingpong "$v4"
-check 'uc_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 5000
+on_stock check 'uc_pingpong' pingpong "$v4" -c
+check 'uc_pingpong over the IPv6 GID with completion events' pingpong "$v6" -c -e -s 5000
 program=ibv_ud_pingpong
-on_stock check 'ud_pingpong' pingpong "$v4" -s 1024
-check 'ud_pingpong over the IPv6 GID with completion events' pingpong "$v6" -e -s 1
-on_stock check 'ud_pingpong with one receive at a time' pingpong "$v4" -s 100 -r 1
+on_stock check 'ud_pingpong' pingpong "$v4" -c -s 1024
+check 'ud_pingpong over the IPv6 GID with completion events' pingpong "$v6" -c -e -s 1
+on_stock check 'ud_pingpong with one receive at a time' pingpong "$v4" -c -s 100 -r 1
 finish
