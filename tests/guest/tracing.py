@@ -92,6 +92,9 @@ class World:
         for qp in self.owner, self.peer:
             if qp:
                 qp.close()
+        # The peer's last SEND may have had no answer, and its time may have run out.
+        while self.cq.poll(1)[0]:
+            pass
         self.owner = self.qp(owner_pd or self.pd, rights)
         self.peer = self.qp(self.pd, REMOTE)
         self.connect(self.owner, self.peer)
