@@ -316,7 +316,8 @@ static int make_link(struct smw_link *link, const char *name,
 	if (err == -EEXIST)
 		refuse(name, netdev, "the name is taken", err);
 	else if (!err)
-		ibdev_info(&link->ibdev, "link on %s\n", netdev->name);
+		/* Not by the device: who renames it frees the name that it had. */
+		pr_info("%s: link on %s\n", name, netdev->name);
 	put_net(link->net);
 	return err;
 

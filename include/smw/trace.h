@@ -33,6 +33,11 @@
 			 { SMW_WINDOW_VALID, "valid" })
 
 /*
+ * The device's name is the RDMA core's copy: dev_name() is freed by who renames the
+ * device, and no event is waited for.
+ */
+
+/*
  * A peer asked for [va, va + bytes) with a key and did not get it. What is said
  * of the window or region that the key's index names is 0 where it names none.
  * Where it names none that is bound, its PD is -1 and its queue pair 0. PDs are
@@ -43,7 +48,7 @@ TRACE_EVENT(smw_access_refused,
 		     const struct smw_access_facts *facts, const struct ib_pd *pd,
 		     u32 bound_qpn, enum smw_reason reason),
 	    TP_ARGS(ibdev, access, facts, pd, bound_qpn, reason),
-	    TP_STRUCT__entry(__string(device, dev_name(&ibdev->dev))
+	    TP_STRUCT__entry(__string(device, ibdev->name)
 			     __string(reason, smw_reason_info(reason)->name)
 			     __field(u64, va)
 			     __field(u64, bytes)
@@ -92,7 +97,7 @@ TRACE_EVENT(smw_mw_bind,
 		     const struct smw_bind *bind, const struct smw_bind_facts *facts,
 		     enum smw_reason reason),
 	    TP_ARGS(ibdev, owner, bind, facts, reason),
-	    TP_STRUCT__entry(__string(device, dev_name(&ibdev->dev))
+	    TP_STRUCT__entry(__string(device, ibdev->name)
 			     __string(reason, smw_reason_info(reason)->name)
 			     __field(u64, addr)
 			     __field(u64, length)
@@ -141,7 +146,7 @@ TRACE_EVENT(smw_mw_invalidate,
 		     const struct smw_invalidate_facts *facts, u32 bound_qpn,
 		     enum smw_reason reason),
 	    TP_ARGS(ibdev, owner, facts, bound_qpn, reason),
-	    TP_STRUCT__entry(__string(device, dev_name(&ibdev->dev))
+	    TP_STRUCT__entry(__string(device, ibdev->name)
 			     __string(reason, smw_reason_info(reason)->name)
 			     __field(u32, used_key)
 			     __field(u32, qpn)

@@ -65,6 +65,14 @@ class World:
                              check=True, capture_output=True, text=True).stdout
         return [x for x in json.loads(out) if x.get('ifname') == self.name]
 
+    def renames(self, *given):
+        """A process that gives the device these names in turn."""
+        out = subprocess.run(['rdma', '-j', 'dev', 'show', self.name], check=True,
+                             capture_output=True, text=True).stdout
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'rename.py')
+        return subprocess.Popen([sys.executable, '-B', script,
+                                 str(json.loads(out)[0]['ifindex']), *given])
+
     def qp(self, pd, rights):
         cap = QPCap(max_send_wr=16, max_recv_wr=16, max_send_sge=1, max_recv_sge=1)
         init = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=self.cq, rcq=self.cq, cap=cap, sq_sig_all=1)
@@ -408,6 +416,23 @@ def invalidate_errors(s):
         s, 'inv-free', again, 'type 2 free, bound to qp 0, one pd'))
 
 
+def renamed(s):
+    """The device gets other names while events tell them."""
+    w = s.world
+    other, told = f'{w.name}x', set()
+    w.fresh()
+    window = MW(w.pd, e.IBV_MW_TYPE_1)
+    with w.renames(other, w.name) as renames:
+        while renames.poll() is None:
+            s.trace.clear()
+            for _ in range(50):
+                assert w.bind_type1(window) == e.IBV_WC_SUCCESS
+            told |= {text.split(':')[0] for _, text in s.told()}
+    assert not renames.returncode, f'rename.py: {renames.returncode}'
+    assert told <= {w.name, other}, f'{told}'
+    window.close()
+
+
 def main():
     world = World(sys.argv[1], int(sys.argv[2]))
     with Trace('smw') as trace:
@@ -417,6 +442,7 @@ def main():
         refusals(s)
         bind_errors(s)
         invalidate_errors(s)
+        s.case('a device that is renamed meanwhile', lambda: renamed(s))
         print(f'1..{s.cases}')
 
 
