@@ -109,46 +109,6 @@ moved_in_use() {
 	same_host smw1 1
 }
 
-# many_listen NAMESPACE: to the kernel's events of devices.
-many_listen() {
-	ulimit -n 16384
-	ip netns exec "$1" python3 -c '
-import socket, time
-sockets = [socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15) for _ in range(8000)]
-for listener in sockets:
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-    listener.bind((0, 1))
-print("listening", flush=True)
-time.sleep(1000)' >"$scratch/listeners" &
-	until_true 20 grep -q listening "$scratch/listeners"
-}
-
-# The netdev goes while its device is on the way to another namespace. It may get there
-# or not; but it goes, and nobody waits for it. In the middle of its way an event tells
-# those in the new namespace: the more they are, the longer the device is nowhere.
-goes_while_moving() {
-	local round mover remover to
-	ip netns add cell
-	many_listen cell
-	for ((round = 0; round < 10; round++)); do
-		ip link add out type veth peer name out-peer
-		add smw3 out
-		exec {to}> >(exec ip -batch -)
-		remover=$!
-		rdma dev set smw3 netns cell &
-		mover=$!
-		# Its folder is not there while it moves.
-		while [[ -e $debugfs/smw3 ]] && kill -0 "$mover"; do :; done 2>/dev/null
-		((round % 2)) || nap
-		echo 'link delete out' >&"$to"
-		exec {to}>&-
-		until_true 10 ended "$remover"
-		wait "$mover" || true
-		until_true 10 not test -e "$debugfs/smw3"
-	done
-	ip netns delete cell
-}
-
 # Its processes have the device open, by verbs and by the connection manager.
 exclusive_deleted() {
 	local service
@@ -178,7 +138,6 @@ case_of 'exclusive: a device and its netdev in a namespace' exclusive
 case_of 'exclusive: a device without its netdev' device_without_netdev
 case_of 'exclusive: a device moves while in use, direct path' moved_in_use 1
 case_of 'exclusive: a device moves while in use, packets' moved_in_use 0
-case_of 'exclusive: a netdev goes while its device moves' goes_while_moving
 case_of 'exclusive: namespace deleted while in use' exclusive_deleted
 # The suites that follow find nothing of this one, whatever failed.
 ip -all netns delete
