@@ -54,7 +54,7 @@ shell: ## the same guest with the device up, and a shell in it
 check: ## every test, in user space and in guests (45 minutes the first time)
 	@scripts/check
 
-check-quick: ## the tests that need no guest (2 minutes)
+check-quick: ## the tests that need no guest (2 minutes when idle)
 	@scripts/check quick
 
 TIME ?= 300

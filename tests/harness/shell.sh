@@ -54,7 +54,8 @@ piped() {
 ends() {
 	local terminal runner qemu
 	rm -f "$SMW_CACHE/qemu"
-	SHELL=/bin/sh script -qfc "$2" "$scratch/typescript" >/dev/null 2>&1 </dev/null &
+	# Where this runs under nohup(1), a terminal that goes still tells its programs.
+	SHELL=/bin/sh env --default-signal=HUP script -qfc "$2" "$scratch/typescript" >/dev/null 2>&1 </dev/null &
 	terminal=$!
 	disown
 	if ! within 20 test -s "$SMW_CACHE/qemu"; then
