@@ -79,8 +79,8 @@ start_load() {
 }
 
 in_qdiscs() {
-	[[ $(tc -s qdisc show dev near) =~ backlog\ [0-9]+b\ [1-9] ]] &&
-		[[ $(tc -n far -s qdisc show dev remote) =~ backlog\ [0-9]+b\ [1-9] ]]
+	[[ $(tc -s qdisc show dev near) =~ backlog\ [^\ ]+\ [1-9] ]] &&
+		[[ $(tc -n far -s qdisc show dev remote) =~ backlog\ [^\ ]+\ [1-9] ]]
 }
 
 # What is sent from now on stays in the qdiscs, for longer than the module.
