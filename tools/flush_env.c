@@ -20,6 +20,17 @@ struct wr_flush {
 	uint8_t level;
 };
 
+uint64_t flush_device_flags(void)
+{
+	struct ibv_device_attr_ex attr = { 0 };
+	struct rdma_dev dev;
+
+	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
+	check_errno(ibv_query_device_ex(dev.ctx, NULL, &attr), 0, "ibv_query_device_ex");
+	rdma_dev_close(&dev);
+	return attr.device_cap_flags_ex;
+}
+
 void flush_open_with(struct flush_env *e, unsigned int qp_access, unsigned int access)
 {
 	ring_open(&e->r);

@@ -55,6 +55,9 @@ struct flush_target {
 	uint64_t start;
 };
 
+/* The device's capabilities, those of ibv_query_device_ex(3) too. */
+uint64_t flush_device_flags(void);
+
 /* b's queue pair and its region grant FLUSH to global visibility; or what is said. */
 void flush_open(struct flush_env *e);
 void flush_open_with(struct flush_env *e, unsigned int qp_access, unsigned int access);

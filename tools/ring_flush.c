@@ -9,15 +9,11 @@
 
 static void capabilities(long arg)
 {
-	struct ibv_device_attr_ex attr = { 0 };
-	struct rdma_dev dev;
+	uint64_t flags = flush_device_flags();
 
 	(void)arg;
-	rdma_dev_open(&dev, ktap_opt.device, ktap_opt.gid_index);
-	check_errno(ibv_query_device_ex(dev.ctx, NULL, &attr), 0, "ibv_query_device_ex");
-	check(attr.device_cap_flags_ex & CAP_GLOBAL, "the device flushes to global visibility");
-	check(!(attr.device_cap_flags_ex & CAP_PERSISTENT), "and not to persistence");
-	rdma_dev_close(&dev);
+	check(flags & CAP_GLOBAL, "the device flushes to global visibility");
+	check(!(flags & CAP_PERSISTENT), "and not to persistence");
 }
 
 static void cannot_register(struct flush_env *e, unsigned int access)

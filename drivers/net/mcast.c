@@ -201,7 +201,7 @@ static void follow(struct smw_member *member)
 	if (ifindex == member->ifindex)
 		return;
 	leave(&member->group, member->ifindex);
-	member->ifindex = ifindex && !join(&member->group, ifindex) ? ifindex : 0;
+	member->ifindex = join(&member->group, ifindex) ? 0 : ifindex;
 }
 
 void smw_mcast_follow(const struct net *net)
